@@ -1,0 +1,232 @@
+/**
+ * `PersistentSessionFactory`: opens sessions that own their transport.
+ *
+ * @module
+ */
+import { type AuthRecord, parseAuth } from "./auth.ts";
+import type { OpenSessionOptions, ToolClient } from "./client.ts";
+import { type McpSourceConnection, parseConnection } from "./connection.ts";
+import { McpRuntimeError, McpTimeoutError } from "./errors.ts";
+import { emit, type RuntimeEventListener } from "./events.ts";
+import { connectionRuntimeFingerprint } from "./fingerprint.ts";
+import { guarded } from "./guarded_client.ts";
+import { openClient } from "./handshake.ts";
+import { limitOf } from "./limits.ts";
+import { type OwnerLimits, SessionOwner } from "./owner.ts";
+import { shortId } from "./secrets.ts";
+import { PersistentMcpSession, type SessionInit } from "./session.ts";
+import { settledWithin, startTimer, type Timer } from "./timers.ts";
+import { CredentialsSource } from "./transport/credentials.ts";
+
+/** Options of a factory: what an opening takes, and the limits of the sessions it makes. */
+export interface SessionFactoryOptions extends Omit<OpenSessionOptions, "signal" | "scope"> {
+  /** Default of the calls' `queueTimeoutMs`, in milliseconds. Default none. */
+  queueTimeoutMs?: number;
+  /** How long accepted calls may go on when a session closes, in milliseconds. Default 30 000. */
+  drainTimeoutMs?: number;
+  /** Calls that may wait in one session. Default 1 000; one more is refused with `QUEUE_FULL`. */
+  maxQueuedCalls?: number;
+  /** Calls of one session sent and not answered. Default 1: the server sees one call after another. */
+  concurrency?: number;
+  /** Hears of the sessions this factory makes and their calls. */
+  onEvent?: RuntimeEventListener;
+}
+
+/** What a session is opened for. */
+export interface SessionContext {
+  /** Who shares the session; handed to the credentials hook. */
+  scope?: string;
+  /** Gives the opening up: `create` rejects with `signal.reason` after what was started has ended. */
+  signal?: AbortSignal;
+  /** Which session of its connection and scope this is, for events; the pool counts. Default 1. */
+  generation?: number;
+}
+
+/**
+ * Opens sessions. Each has one owner that opens its transport, makes its calls in order and closes it.
+ *
+ * Subclasses may override `createClient`, the one seam: whatever client it returns is owned by the session.
+ *
+ * @example
+ * ```ts no-run
+ * import { McpRuntimePool, PersistentSessionFactory } from "@wf/sources-mcp";
+ *
+ * const factory = new PersistentSessionFactory({ timeoutMs: 10_000, inheritEnv: "all" });
+ * await using pool = new McpRuntimePool(factory, { idleTimeoutMs: 60_000 });
+ * ```
+ */
+export class PersistentSessionFactory {
+  readonly #options: SessionFactoryOptions;
+  readonly #limits: OwnerLimits;
+  readonly #callLimits: { timeoutMs: number; maxTotalTimeoutMs: number };
+  readonly #openLimitMs: number;
+  /** One for each connection, scope and fingerprint, so that their sessions share a refresh; with its users. */
+  readonly #sources = new Map<string, { source: CredentialsSource; users: number }>();
+  /** What else an opening needs travels beside its signal, so that `createClient` keeps its three parameters. */
+  readonly #extras = new WeakMap<AbortSignal, Pick<OpenSessionOptions, "scope" | "credentials">>();
+
+  /**
+   * @param options limits and hooks, for every session of this factory
+   * @throws {McpRuntimeError} `INPUT_INVALID` for a limit that is not a number of at least 0
+   */
+  constructor(options: SessionFactoryOptions = {}) {
+    this.#options = { ...options };
+    this.#limits = {
+      concurrency: limitOf("concurrency", options.concurrency),
+      maxQueuedCalls: limitOf("maxQueuedCalls", options.maxQueuedCalls),
+      queueTimeoutMs: limitOf("queueTimeoutMs", options.queueTimeoutMs),
+      drainTimeoutMs: limitOf("drainTimeoutMs", options.drainTimeoutMs),
+      closeTimeoutMs: limitOf("closeTimeoutMs", options.closeTimeoutMs),
+    };
+    this.#callLimits = {
+      timeoutMs: limitOf("timeoutMs", options.timeoutMs),
+      maxTotalTimeoutMs: limitOf("maxTotalTimeoutMs", options.maxTotalTimeoutMs),
+    };
+    limitOf("maxMessageBytes", options.maxMessageBytes);
+    // Our own opening keeps `connectTimeoutMs` and then cleans up; an overriding `createClient` may do neither.
+    this.#openLimitMs = limitOf("connectTimeoutMs", options.connectTimeoutMs) + 2 * this.#limits.closeTimeoutMs;
+    limitOf("credentialsTimeoutMs", options.credentialsTimeoutMs);
+  }
+
+  /**
+   * Opens a session. Resolves after the handshake.
+   *
+   * @param connection the connection, parsed or a literal
+   * @param auth its auth record, or `null`
+   * @param context scope and signal of this opening
+   * @returns the session, ready for calls; the caller closes it
+   * @throws {McpRuntimeError} `CONNECTION_INVALID`, `NO_TRANSPORT` before any I/O; `OPEN_FAILED`, `AUTH_REJECTED`,
+   * `UNSUPPORTED` after everything that was started has ended
+   */
+  async create(
+    connection: McpSourceConnection,
+    auth: AuthRecord | null,
+    context: SessionContext = {},
+  ): Promise<PersistentMcpSession> {
+    const checked = parseConnection(connection);
+    const checkedAuth = auth === null ? null : parseAuth(auth);
+    const { scope, generation = 1 } = context;
+    const owner = new SessionOwner({ connectionId: checked.id, scope, limits: this.#limits });
+    owner.generation = generation;
+    const { onEvent } = this.#options;
+    if (onEvent) owner.observe({ onEvent });
+    const about = { connectionId: checked.id, ...(scope === undefined ? {} : { scope }), generation };
+    const startedAt = Date.now();
+    emit(onEvent, { type: "session-opening", ...about });
+    const { release, ...credentials } = this.#acquireCredentials(checked, checkedAuth, scope);
+    try {
+      const extras = { ...(scope === undefined ? {} : { scope }), ...credentials };
+      const client = await this.#open(checked, checkedAuth, extras, context.signal);
+      owner.adopt(guarded(checked.id, client, this.#callLimits));
+      owner.closed.then(release);
+    } catch (error) {
+      release();
+      emit(onEvent, { type: "session-open-failed", ...about, durationMs: Date.now() - startedAt, error });
+      throw error;
+    }
+    emit(onEvent, { type: "session-opened", ...about, durationMs: Date.now() - startedAt, ...clientFacts(owner) });
+    const init: SessionInit & { owner: SessionOwner } = { connection: checked, auth: checkedAuth, owner };
+    return new PersistentMcpSession(init);
+  }
+
+  /**
+   * Opens the client of a session: the seam for tests and subclasses. The session owns the result.
+   *
+   * @param connection the connection, parsed
+   * @param auth its auth record, parsed, or `null`
+   * @param signal aborted when nobody waits for this opening any more
+   * @returns the client, ready for calls
+   */
+  protected createClient(
+    connection: McpSourceConnection,
+    auth: AuthRecord | null,
+    signal: AbortSignal,
+  ): Promise<ToolClient> {
+    return openClient(connection, auth, { ...this.#options, ...this.#extras.get(signal), signal });
+  }
+
+  async #open(
+    connection: McpSourceConnection,
+    auth: AuthRecord | null,
+    extras: Pick<OpenSessionOptions, "scope" | "credentials">,
+    signal: AbortSignal | undefined,
+  ): Promise<ToolClient> {
+    if (signal?.aborted) throw signal.reason;
+    const controller = new AbortController();
+    this.#extras.set(controller.signal, extras);
+    const onAbort = () => controller.abort(signal!.reason);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    // `async` so that an override that throws at once is a rejection like any other.
+    const work = (async () => await this.createClient(connection, auth, controller.signal))();
+    let timer: Timer | undefined;
+    const expired = new Promise<never>((_, reject) => {
+      timer = startTimer(() => reject(this.#lateError(connection.id)), this.#openLimitMs);
+    });
+    try {
+      const client = await Promise.race([work, expired]);
+      if (signal?.aborted) throw signal.reason;
+      return client;
+    } catch (error) {
+      controller.abort(error);
+      // An override may bring its client too late: it is closed. Ours has cleaned up before it rejected.
+      const cleanup = work.then((client) => client.close()).catch(() => {});
+      if (signal?.aborted) await settledWithin(cleanup, this.#limits.closeTimeoutMs);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  #acquireCredentials(
+    connection: McpSourceConnection,
+    auth: AuthRecord | null,
+    scope: string | undefined,
+  ): { credentials?: CredentialsSource; release: () => void } {
+    const hook = this.#options.credentials;
+    if (hook === undefined) return { release: () => {} };
+    if (typeof hook !== "function") return { credentials: hook, release: () => {} };
+    const key = `${scope === undefined ? "" : JSON.stringify(scope)} ${connectionRuntimeFingerprint(connection, auth)}`;
+    let entry = this.#sources.get(key);
+    if (!entry) {
+      const timeoutMs = this.#options.credentialsTimeoutMs;
+      entry = { source: new CredentialsSource(hook, { connection, auth, scope, timeoutMs }), users: 0 };
+      this.#sources.set(key, entry);
+    }
+    entry.users++;
+    const release = () => {
+      if (--entry.users === 0) this.#sources.delete(key);
+    };
+    return { credentials: entry.source, release };
+  }
+
+  #lateError(connectionId: string): McpTimeoutError {
+    const limitMs = this.#openLimitMs;
+    return new McpTimeoutError(`connection "${connectionId}" could not be opened: createClient took ${limitMs} ms`, {
+      code: "OPEN_FAILED",
+      connectionId,
+      elapsedMs: limitMs,
+      limitMs,
+    });
+  }
+
+  /** What may be shown of a factory: none of its hooks, headers and environment. */
+  toJSON(): Record<string, unknown> {
+    return { ...this.#limits, ...this.#callLimits };
+  }
+}
+
+/**
+ * What an event or a listing may say of a session's client.
+ *
+ * @param owner the session's owner
+ * @returns process id, shortened session id, revision; those that there are
+ */
+export function clientFacts(owner: SessionOwner): { pid?: number; sessionId?: string; protocolVersion?: string } {
+  const { pid, sessionId, protocolVersion } = owner.client ?? {};
+  return {
+    ...(pid === undefined ? {} : { pid }),
+    ...(sessionId === undefined ? {} : { sessionId: shortId(sessionId) }),
+    ...(protocolVersion === undefined ? {} : { protocolVersion }),
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * Clients that are not ours: an injected one, or a callback. They may ignore signal and limits, so both are kept here.
+ *
+ * @module
+ */
+import { CallClock } from "./call_clock.ts";
+import type { CallToolOptions, ToolClient } from "./client.ts";
+import { McpTimeoutError } from "./errors.ts";
+import { DEFAULT_LIMITS, limitOf } from "./limits.ts";
+import { McpClient } from "./mcp_client.ts";
+import type { RawCallToolResult } from "./result.ts";
+
+/** Limits of a call that says nothing itself, resolved. */
+interface CallLimits {
+  readonly timeoutMs: number;
+  readonly maxTotalTimeoutMs: number;
+}
+
+/**
+ * A client that keeps signal and limits: our own does so itself, any other is wrapped.
+ *
+ * @param connectionId named in messages
+ * @param client the client
+ * @param limits the limits of calls that say nothing themselves
+ * @returns the client to use
+ */
+export function guarded(connectionId: string, client: ToolClient, limits: CallLimits = DEFAULT_LIMITS): ToolClient {
+  return client instanceof McpClient ? client : new GuardedClient(connectionId, client, limits);
+}
+
+/** Wraps a client so that each call ends at its limit or with its signal, whatever the client does. */
+class GuardedClient implements ToolClient {
+  readonly closed?: Promise<unknown>;
+  readonly #connectionId: string;
+  readonly #client: ToolClient;
+  readonly #limits: CallLimits;
+
+  constructor(connectionId: string, client: ToolClient, limits: CallLimits) {
+    this.#connectionId = connectionId;
+    this.#limits = limits;
+    this.#client = client;
+    if (client.closed) this.closed = client.closed;
+  }
+
+  // Read through, since they change while the client lives.
+  get received(): number | undefined {
+    return this.#client.received;
+  }
+
+  get pid(): number | undefined {
+    return this.#client.pid;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#client.sessionId;
+  }
+
+  get protocolVersion(): string | undefined {
+    return this.#client.protocolVersion;
+  }
+
+  callTool(
+    toolName: string,
+    payload: Record<string, unknown>,
+    options: CallToolOptions = {},
+  ): Promise<RawCallToolResult> {
+    const timeoutMs = limitOf("timeoutMs", options.timeoutMs, this.#limits.timeoutMs);
+    const totalMs = limitOf("maxTotalTimeoutMs", options.maxTotalTimeoutMs, this.#limits.maxTotalTimeoutMs);
+    const { signal, onProgress } = options;
+    return new Promise((resolve, reject) => {
+      const clock = new CallClock(timeoutMs, totalMs, (elapsedMs, limitMs) => {
+        release();
+        reject(this.#timeoutError(toolName, elapsedMs, limitMs));
+      });
+      const onAbort = () => {
+        release();
+        reject(signal!.reason);
+      };
+      const release = () => {
+        clock.stop();
+        signal?.removeEventListener("abort", onAbort);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      // `async` so that a synchronous throw is a rejection.
+      const call = async () =>
+        await this.#client.callTool(toolName, payload, {
+          ...options,
+          onProgress: (progress) => {
+            clock.progress();
+            onProgress?.(progress);
+          },
+        });
+      call().then(resolve, reject).finally(release);
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  #timeoutError(toolName: string, elapsedMs: number, limitMs: number): McpTimeoutError {
+    return new McpTimeoutError(
+      `call of tool "${toolName}" of connection "${this.#connectionId}" timed out: no answer after ${elapsedMs} ms, ` +
+        `the limit is ${limitMs} ms`,
+      { code: "CALL_TIMEOUT", delivery: "unknown", connectionId: this.#connectionId, elapsedMs, limitMs },
+    );
+  }
+}

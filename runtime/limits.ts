@@ -1,0 +1,57 @@
+/**
+ * The limits of the runtime: one table of defaults, and the rule that reads an option. Pure.
+ *
+ * @module
+ */
+import { McpRuntimeError } from "./errors.ts";
+
+/** Timers fire at once beyond this many milliseconds (HTML, "timer initialization steps": a signed 32-bit long). */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Every default, in one place. docs/lifecycle.md shows the same table; a test pins it. If that test goes red, change
+ * the page and CHANGELOG.md together with the number: a default is part of the public surface.
+ */
+export const DEFAULT_LIMITS = Object.freeze({
+  connectTimeoutMs: 30_000,
+  timeoutMs: 60_000,
+  maxTotalTimeoutMs: 3_600_000,
+  queueTimeoutMs: Infinity,
+  drainTimeoutMs: 30_000,
+  closeTimeoutMs: 5_000,
+  credentialsTimeoutMs: 30_000,
+  maxQueuedCalls: 1_000,
+  maxMessageBytes: 64 * 1024 * 1024,
+  concurrency: 1,
+  maxRedirects: 5,
+  maxResumptions: 5,
+  stderrTailBytes: 8 * 1024,
+  idleTimeoutMs: Infinity,
+  maxSessions: Infinity,
+  maxLifetimeMs: Infinity,
+  backoffInitialMs: 200,
+  backoffMaxMs: 30_000,
+});
+
+/** Name of a limit. */
+export type LimitName = keyof typeof DEFAULT_LIMITS;
+
+/**
+ * Reads one limit: the default when absent, `Infinity` for `0` and `Infinity`, durations clamped to what a timer can
+ * hold.
+ *
+ * @param name the option's name; decides the default and, by its ending `Ms`, whether it is a duration
+ * @param value what the caller gave
+ * @param fallback used instead of the table's default when `value` is `undefined`
+ * @returns the limit, `Infinity` when it is off
+ * @throws {McpRuntimeError} `INPUT_INVALID` for NaN, negative numbers and anything that is not a number
+ */
+export function limitOf(name: LimitName, value: unknown, fallback: number = DEFAULT_LIMITS[name]): number {
+  if (value === undefined) return fallback;
+  if (typeof value !== "number" || !(value >= 0)) {
+    const seen = typeof value === "number" ? String(value) : typeof value;
+    throw new McpRuntimeError(`${name} must be a number of at least 0: ${seen}`, { code: "INPUT_INVALID" });
+  }
+  if (value === 0 || value === Infinity) return Infinity;
+  return name.endsWith("Ms") ? Math.min(value, MAX_TIMER_MS) : Math.max(1, Math.floor(value));
+}

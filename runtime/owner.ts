@@ -1,0 +1,499 @@
+/**
+ * The owner of one session: it alone opens the client, makes the calls in the order they were accepted, and closes it.
+ *
+ * - `opening → ready → closing → closed`, or `→ lost` from anywhere before `closed`; `#enter` alone changes the state.
+ * - Calls start in the order they were accepted; at most `concurrency` are awaited at once.
+ * - Every accepted call settles exactly once: with its result, its failure, or the cause that ended the session.
+ * - The client is closed once and the close callback runs once, whatever ended the session.
+ *
+ * @module
+ */
+import type { CallToolOptions, ToolClient } from "./client.ts";
+import { type Delivery, McpRuntimeError, McpTimeoutError } from "./errors.ts";
+import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts";
+import { limitOf } from "./limits.ts";
+import { LinkedQueue, type QueueNode } from "./queue.ts";
+import { type ToolCallResult, toolResultToCallResult } from "./result.ts";
+import { settledWithin, startTimer, type Timer } from "./timers.ts";
+
+/** The life of a session, in order. */
+export type SessionState = "opening" | "ready" | "closing" | "closed" | "lost";
+
+/** How a session ended. */
+export interface SessionEnd {
+  /** `closed` when it was asked to, `lost` when not. */
+  state: "closed" | "lost";
+  /** Why it was lost. */
+  reason?: McpRuntimeError;
+  /** What the close callback or the client threw at the end. */
+  closeError?: unknown;
+}
+
+/** Limits of an owner, all of them resolved: `Infinity` is off. */
+export interface OwnerLimits {
+  /** Calls awaited at once. */
+  concurrency: number;
+  /** Calls that may wait. */
+  maxQueuedCalls: number;
+  /** Longest wait in the queue, unless the call says otherwise. */
+  queueTimeoutMs: number;
+  /** How long accepted calls may go on once the session closes. */
+  drainTimeoutMs: number;
+  /** How long closing the client and the close callback may take, each. */
+  closeTimeoutMs: number;
+}
+
+/** What an owner is made of. */
+export interface OwnerInit {
+  connectionId: string;
+  scope?: string | undefined;
+  limits: OwnerLimits;
+  closeCallback?: (() => void | Promise<void>) | undefined;
+}
+
+/** How the pool follows the sessions it holds. */
+export interface OwnerObserver {
+  /** The session left `ready`: it takes no more calls. */
+  onLeave?: () => void;
+  /** No call is queued or in flight. */
+  onIdle?: () => void;
+  onEvent?: RuntimeEventListener | undefined;
+}
+
+/** How the pool follows one call through the attempts it takes. */
+export interface CallTracker {
+  /** 1, or 2 when the call is sent again. */
+  readonly attempt: number;
+  /** The call is handed to the client. */
+  onStart(): void;
+}
+
+/** A call from its acceptance to its settling. */
+class AcceptedCall implements QueueNode<AcceptedCall> {
+  previous: AcceptedCall | undefined;
+  next: AcceptedCall | undefined;
+  settled = false;
+  startedAt = 0;
+  queueTimer: Timer | undefined;
+  onAbort: (() => void) | undefined;
+
+  constructor(
+    readonly toolName: string,
+    readonly payload: Record<string, unknown>,
+    readonly options: CallToolOptions,
+    readonly tracker: CallTracker | undefined,
+    readonly acceptedAt: number,
+    readonly resolve: (result: ToolCallResult) => void,
+    readonly reject: (reason: unknown) => void,
+  ) {}
+
+  /** The wait in the queue is over. */
+  release(): void {
+    clearTimeout(this.queueTimer);
+    if (this.onAbort) this.options.signal?.removeEventListener("abort", this.onAbort);
+    this.queueTimer = this.onAbort = undefined;
+  }
+}
+
+/** The actor behind a `PersistentMcpSession`. */
+export class SessionOwner {
+  readonly connectionId: string;
+  readonly scope: string | undefined;
+  /** Which session of its key this is; the pool counts. */
+  generation = 1;
+  /** Resolves when everything the session owned is gone. Never rejects. */
+  readonly closed: Promise<SessionEnd>;
+  readonly #limits: OwnerLimits;
+  readonly #closeCallback: OwnerInit["closeCallback"];
+  readonly #queue = new LinkedQueue<AcceptedCall>();
+  readonly #running = new Set<AcceptedCall>();
+  #observers: OwnerObserver[] = [];
+  #state: SessionState = "opening";
+  #client: ToolClient | undefined;
+  #end: McpRuntimeError | undefined;
+  #silentSince: number | undefined;
+  #lastTimeoutAt = 0;
+  #resolveClosed!: (end: SessionEnd) => void;
+  #teardown: Promise<void> | undefined;
+  #closeResult: Promise<void> | undefined;
+  #drained: (() => void) | undefined;
+  #drainTimer: Timer | undefined;
+
+  constructor(init: OwnerInit) {
+    this.connectionId = init.connectionId;
+    this.scope = init.scope;
+    this.#limits = init.limits;
+    this.#closeCallback = init.closeCallback;
+    this.closed = new Promise((resolve) => this.#resolveClosed = resolve);
+  }
+
+  /** Where the session is in its life. */
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  /** Calls accepted and not sent. */
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  /** Calls sent and not answered. */
+  get inFlight(): number {
+    return this.#running.size;
+  }
+
+  /** The client, once the session is ready. */
+  get client(): ToolClient | undefined {
+    return this.#client;
+  }
+
+  /** Adds someone who follows this session. */
+  observe(observer: OwnerObserver): void {
+    this.#observers.push(observer);
+  }
+
+  /** Takes the opened client over: the session is ready. */
+  adopt(client: ToolClient): void {
+    this.#client = client;
+    this.#enter("ready");
+    client.closed?.then((cause) => this.#onClientEnd(cause), (cause) => this.#onClientEnd(cause));
+  }
+
+  /**
+   * Accepts a call, or refuses it by rejecting. The call was checked before.
+   *
+   * @returns its result
+   */
+  submit(
+    toolName: string,
+    payload: Record<string, unknown>,
+    options: CallToolOptions,
+    tracker?: CallTracker,
+  ): Promise<ToolCallResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#state !== "ready") throw this.#refusal();
+      if (options.signal?.aborted) throw options.signal.reason;
+      const call = new AcceptedCall(toolName, payload, options, tracker, Date.now(), resolve, reject);
+      if (this.#queue.size === 0 && this.#running.size < this.#limits.concurrency) this.#start(call);
+      else this.#enqueue(call);
+    });
+  }
+
+  /**
+   * Ends the session: no new calls, accepted ones go on for `drainMs`, then the client is closed.
+   *
+   * @param drainMs longest wait for accepted calls; a later call of `close` can only shorten it
+   * @returns resolves when all is gone; rejects only with what the close callback threw
+   */
+  close(drainMs: number = this.#limits.drainTimeoutMs): Promise<void> {
+    if (this.#state === "ready" || this.#state === "opening") {
+      this.#enter("closing");
+      const drained = this.#idle ? Promise.resolve() : new Promise<void>((resolve) => this.#drained = resolve);
+      this.#finish(drained);
+    }
+    if (this.#state === "closing" && drainMs !== Infinity) this.#limitDrain(drainMs);
+    return this.#closeResult!;
+  }
+
+  /** Closes without draining: accepted calls are rejected at once. */
+  abort(reason?: unknown): Promise<void> {
+    const result = this.close(0);
+    this.#rejectAll(this.#closedError("was aborted", reason));
+    return result;
+  }
+
+  get #idle(): boolean {
+    return this.#queue.size === 0 && this.#running.size === 0;
+  }
+
+  #enter(state: SessionState): void {
+    const left = this.#state === "ready";
+    this.#state = state;
+    if (left) { for (const observer of this.#observers) observer.onLeave?.(); }
+  }
+
+  #enqueue(call: AcceptedCall): void {
+    const { maxQueuedCalls } = this.#limits;
+    if (this.#queue.size >= maxQueuedCalls) {
+      throw this.#error(
+        "QUEUE_FULL",
+        `has no room for another call: ${this.#queue.size} are queued, the limit is ${maxQueuedCalls}`,
+      );
+    }
+    const limitMs = limitOf("queueTimeoutMs", call.options.queueTimeoutMs, this.#limits.queueTimeoutMs);
+    this.#queue.push(call);
+    call.queueTimer = startTimer(
+      () => this.#leaveQueue(call, queueTimeoutError(this.connectionId, call.acceptedAt, limitMs)),
+      limitMs,
+    );
+    const { signal } = call.options;
+    if (signal) {
+      call.onAbort = () => this.#leaveQueue(call, signal.reason);
+      signal.addEventListener("abort", call.onAbort, { once: true });
+    }
+  }
+
+  #leaveQueue(call: AcceptedCall, reason: unknown): void {
+    this.#queue.remove(call);
+    this.#settle(call, undefined, reason);
+    this.#afterSettling();
+  }
+
+  #start(call: AcceptedCall): void {
+    call.release();
+    call.startedAt = Date.now();
+    this.#running.add(call);
+    call.tracker?.onStart();
+    if (this.#observers.length > 0) this.#emitStarted(call);
+    let answer: unknown;
+    try {
+      answer = this.#client!.callTool(call.toolName, call.payload, call.options);
+    } catch (error) {
+      answer = Promise.reject(error);
+    }
+    // A callback may be synchronous; a promise of another realm is still thenable.
+    Promise.resolve(answer).then((raw) => this.#answered(call, raw), (error) => this.#failed(call, error));
+  }
+
+  #answered(call: AcceptedCall, raw: unknown): void {
+    let result: ToolCallResult | undefined;
+    let failure: unknown;
+    try {
+      result = toolResultToCallResult(raw);
+    } catch (error) {
+      failure = error;
+    }
+    this.#silentSince = undefined;
+    this.#leaveRunning(call, result, failure);
+  }
+
+  #failed(call: AcceptedCall, error: unknown): void {
+    const known = error instanceof McpRuntimeError ? error : undefined;
+    const aborted = call.options.signal?.aborted && error === call.options.signal.reason;
+    const failure = known || aborted ? error : this.#foreignError(call, error);
+    if (known?.code === "SESSION_LOST") {
+      // Calls in flight settle by themselves: each is being refused, or is still answered, on its own exchange.
+      this.#lose(known, false);
+    } else if (known?.code === "CALL_TIMEOUT") this.#afterTimeout(call, known);
+    else if (!aborted) this.#silentSince = undefined;
+    this.#leaveRunning(call, undefined, failure);
+  }
+
+  /** A wedged server is replaced, not kept: two timeouts in a row, and nothing at all from the server in between. */
+  #afterTimeout(call: AcceptedCall, error: McpRuntimeError): void {
+    const received = this.#client?.received;
+    if (received === undefined) return;
+    if (this.#silentSince === received && call.startedAt >= this.#lastTimeoutAt) {
+      const message = `session of connection "${this.connectionId}" was given up: two calls in a row timed out and ` +
+        "nothing came from the server in between";
+      this.#lose(
+        new McpRuntimeError(message, { code: "SESSION_LOST", connectionId: this.connectionId, cause: error }),
+        true,
+      );
+    }
+    this.#silentSince = received;
+    this.#lastTimeoutAt = Date.now();
+  }
+
+  #leaveRunning(call: AcceptedCall, result: ToolCallResult | undefined, failure: unknown): void {
+    if (call.settled) return; // Its session was lost or aborted before.
+    this.#running.delete(call);
+    this.#settle(call, result, failure);
+    this.#afterSettling();
+  }
+
+  #settle(call: AcceptedCall, result: ToolCallResult | undefined, failure: unknown): void {
+    call.settled = true;
+    call.release();
+    if (call.startedAt > 0 && this.#observers.length > 0) this.#emitSettled(call, result, failure);
+    if (result) call.resolve(result);
+    else call.reject(failure);
+  }
+
+  #afterSettling(): void {
+    while (this.#queue.size > 0 && this.#running.size < this.#limits.concurrency && this.#state !== "lost") {
+      this.#start(this.#queue.shift()!);
+    }
+    if (!this.#idle) return;
+    this.#drained?.();
+    if (this.#state === "ready") { for (const observer of this.#observers) observer.onIdle?.(); }
+  }
+
+  #onClientEnd(cause: unknown): void {
+    const reason = cause instanceof McpRuntimeError
+      ? cause
+      : this.#error("SESSION_LOST", "ended without being asked", cause);
+    this.#lose(reason, true);
+  }
+
+  /** @param all whether calls in flight are rejected too, or may settle by themselves within the drain limit */
+  #lose(reason: McpRuntimeError, all: boolean): void {
+    if (this.#state === "closed" || this.#teardown && this.#state !== "lost") return;
+    if (this.#state !== "lost") {
+      this.#end = reason;
+      this.#enter("lost");
+      this.#emit({ type: "session-lost", error: reason });
+      this.#rejectQueued(reason);
+      this.#finish(all || this.#idle ? Promise.resolve() : new Promise<void>((resolve) => this.#drained = resolve));
+      this.#limitDrain(this.#limits.drainTimeoutMs);
+    }
+    if (all) this.#rejectRunning(reason);
+  }
+
+  #limitDrain(ms: number): void {
+    if (this.#idle || this.#teardown) return;
+    clearTimeout(this.#drainTimer);
+    const expire = () => this.#rejectAll(this.#closedError(`was closed: the limit for accepted calls is ${ms} ms`));
+    this.#drainTimer = startTimer(expire, ms);
+  }
+
+  #rejectAll(error: McpRuntimeError): void {
+    this.#rejectQueued(this.#end ?? error);
+    this.#rejectRunning(this.#end ?? error);
+  }
+
+  #rejectQueued(error: McpRuntimeError): void {
+    for (let call = this.#queue.shift(); call; call = this.#queue.shift()) {
+      this.#settle(call, undefined, error.withDelivery("not-sent"));
+    }
+  }
+
+  #rejectRunning(error: McpRuntimeError): void {
+    for (const call of this.#running) {
+      this.#running.delete(call);
+      this.#settle(call, undefined, error.withDelivery("unknown"));
+    }
+    this.#drained?.();
+  }
+
+  #finish(drained: Promise<void>): void {
+    this.#closeResult ??= drained.then(() => this.#release());
+    this.#closeResult.catch(() => {}); // Whoever called close hears of it; nobody has to.
+  }
+
+  async #release(): Promise<void> {
+    clearTimeout(this.#drainTimer);
+    const { closeTimeoutMs } = this.#limits;
+    const failures: unknown[] = [];
+    this.#teardown = (async () => {
+      // Our client's own close is bounded; a client from elsewhere may not be.
+      await bounded(() => this.#client?.close(), closeTimeoutMs * 2).catch(() => {}); // What the server did is not thrown.
+      await bounded(this.#closeCallback, closeTimeoutMs).catch((error) => failures.push(error));
+    })();
+    await this.#teardown;
+    const closeError = failures[0];
+    if (this.#state !== "lost") {
+      this.#enter("closed");
+      this.#emit({ type: "session-closed", ...(failures.length > 0 ? { error: closeError } : {}) });
+    }
+    this.#resolveClosed({
+      state: this.#state === "lost" ? "lost" : "closed",
+      ...(this.#end === undefined ? {} : { reason: this.#end }),
+      ...(failures.length > 0 ? { closeError } : {}),
+    });
+    if (failures.length > 0) throw closeError;
+  }
+
+  #refusal(): McpRuntimeError {
+    if (this.#end) return this.#end.withDelivery("not-sent");
+    return this.#error(
+      "SESSION_CLOSED",
+      this.#state === "opening" ? "is not open yet" : "is closed and takes no more calls",
+    );
+  }
+
+  #closedError(what: string, cause?: unknown): McpRuntimeError {
+    return this.#error("SESSION_CLOSED", what, cause);
+  }
+
+  #error(code: "SESSION_CLOSED" | "SESSION_LOST" | "QUEUE_FULL", what: string, cause?: unknown): McpRuntimeError {
+    return new McpRuntimeError(`session of connection "${this.connectionId}" ${what}`, {
+      code,
+      connectionId: this.connectionId,
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+
+  /** A client or callback from elsewhere threw an error of its own: nothing is known of what ran. */
+  #foreignError(call: AcceptedCall, error: unknown): McpRuntimeError {
+    const said = error instanceof Error ? error.message : String(error);
+    return new McpRuntimeError(`call of tool "${call.toolName}" of connection "${this.connectionId}" failed: ${said}`, {
+      code: "PROTOCOL_ERROR",
+      delivery: "unknown",
+      connectionId: this.connectionId,
+      cause: error,
+    });
+  }
+
+  #emitStarted({ toolName, tracker, startedAt, acceptedAt }: AcceptedCall): void {
+    const attempt = tracker?.attempt ?? 1;
+    this.#emit({ type: "call-started", toolName, attempt, queuedMs: startedAt - acceptedAt });
+  }
+
+  #emitSettled(call: AcceptedCall, result: ToolCallResult | undefined, failure: unknown): void {
+    const known = failure instanceof McpRuntimeError ? failure : undefined;
+    const delivery: Delivery = known?.delivery ?? "unknown";
+    this.#emit({
+      type: "call-settled",
+      toolName: call.toolName,
+      attempt: call.tracker?.attempt ?? 1,
+      queuedMs: call.startedAt - call.acceptedAt,
+      durationMs: Date.now() - call.startedAt,
+      outcome: result?.outcome ?? "failed",
+      ...(result ? {} : { code: known?.code ?? "ABORTED", delivery }),
+    });
+  }
+
+  #emit(event: DistributiveOmit<RuntimeEvent, "connectionId" | "scope" | "generation">): void {
+    const scope = this.scope === undefined ? {} : { scope: this.scope };
+    const whole = { ...event, connectionId: this.connectionId, ...scope, generation: this.generation } as RuntimeEvent;
+    for (const { onEvent } of this.#observers) emit(onEvent, whole);
+  }
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+const owners = new WeakMap<object, SessionOwner>();
+
+/**
+ * Remembers the owner of a session, for the pool.
+ *
+ * @param session the handle
+ * @param owner its owner
+ */
+export function registerOwner(session: object, owner: SessionOwner): void {
+  owners.set(session, owner);
+}
+
+/**
+ * The owner of a session.
+ *
+ * @param session the handle
+ * @returns its owner, `undefined` when it is no `PersistentMcpSession`
+ */
+export function ownerOf(session: object): SessionOwner | undefined {
+  return owners.get(session);
+}
+
+/**
+ * The error of a wait that took too long before the call was sent.
+ *
+ * @param connectionId the connection
+ * @param since when the wait began, as `Date.now()`
+ * @param limitMs the limit
+ * @returns code `QUEUE_TIMEOUT`, not sent
+ */
+export function queueTimeoutError(connectionId: string, since: number, limitMs: number): McpTimeoutError {
+  const elapsedMs = Date.now() - since;
+  return new McpTimeoutError(
+    `a call of connection "${connectionId}" was not sent: it waited ${elapsedMs} ms, the limit is ${limitMs} ms`,
+    { code: "QUEUE_TIMEOUT", connectionId, elapsedMs, limitMs },
+  );
+}
+
+async function bounded(work: (() => unknown) | undefined, ms: number): Promise<void> {
+  if (!work) return;
+  const promise = Promise.resolve().then(work);
+  if (!await settledWithin(promise, ms)) throw new Error(`closing took more than ${ms} ms and is not waited for`);
+  await promise;
+}

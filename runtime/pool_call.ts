@@ -1,0 +1,98 @@
+/**
+ * One call of the pool, through the one or two attempts it takes.
+ *
+ * @module
+ */
+import type { AuthRecord } from "./auth.ts";
+import type { CallToolOptions } from "./client.ts";
+import type { McpSourceConnection } from "./connection.ts";
+import { McpRuntimeError } from "./errors.ts";
+import type { CallTracker } from "./owner.ts";
+import type { PoolCounters } from "./pool_stats.ts";
+import type { Slot } from "./slot.ts";
+
+/** Options of one call of the pool. */
+export interface PoolCallOptions extends CallToolOptions {
+  /** Who shares the session: calls of one connection with different scopes have sessions of their own. */
+  scope?: string;
+  /**
+   * Whether a call may be sent again, once, on a new session, when its own was lost. `if-unsent` (default): only when it
+   * provably did not run. `never`: not even then. `idempotent`: the caller vouches that running twice does no harm, so
+   * also when it may have run. Nothing is ever sent again after an answer, a timeout or an abort.
+   */
+  retry?: "if-unsent" | "never" | "idempotent";
+  /** Refuses the call, unsent, with `SESSION_LOST` unless the session has this generation. */
+  expectGeneration?: number;
+}
+
+/** See the module. */
+export class PoolCall implements CallTracker {
+  attempt = 1;
+  readonly acceptedAt = Date.now();
+  readonly #counters: PoolCounters;
+  #started = false;
+
+  constructor(
+    readonly connection: McpSourceConnection,
+    readonly auth: AuthRecord | null,
+    readonly toolName: string,
+    readonly payload: Record<string, unknown>,
+    readonly options: PoolCallOptions,
+    counters: PoolCounters,
+  ) {
+    this.#counters = counters;
+    const { retry, expectGeneration } = options;
+    const refuse = (what: string) => new McpRuntimeError(what, { code: "INPUT_INVALID", connectionId: connection.id });
+    if (retry !== undefined && !["if-unsent", "never", "idempotent"].includes(retry)) {
+      throw refuse('retry must be "if-unsent", "never" or "idempotent"');
+    }
+    if (expectGeneration !== undefined && !Number.isInteger(expectGeneration)) {
+      throw refuse("expectGeneration must be an integer");
+    }
+  }
+
+  onStart(): void {
+    this.#started = true;
+    this.#counters.inFlight++;
+  }
+
+  /** An attempt is over. */
+  settled(): void {
+    if (this.#started) this.#counters.inFlight--;
+    this.#started = false;
+  }
+
+  /**
+   * Refuses the call when it would run on another generation than the caller expects.
+   *
+   * @param slot where it would run
+   * @param live whether a session of its configuration is live; if not, the next generation would have to be opened
+   */
+  expectGeneration(slot: Slot, live: boolean): void {
+    const { expectGeneration: expected } = this.options;
+    const generation = live ? slot.generation : slot.generation + 1;
+    if (expected === undefined || expected === generation) return;
+    throw new McpRuntimeError(
+      `connection "${this.connection.id}" has lost the session the call was meant for: generation ${expected} was ` +
+        `expected, the call would run on ${generation}`,
+      { code: "SESSION_LOST", connectionId: this.connection.id },
+    );
+  }
+}
+
+/**
+ * Whether a failed call is sent again. Only a lost session counts; a session that was closed on purpose, a timeout and
+ * an answer do not.
+ *
+ * @param call the call
+ * @param error its failure
+ * @returns true for one more attempt
+ */
+export function mayResend(call: PoolCall, error: unknown): boolean {
+  const { retry = "if-unsent", expectGeneration } = call.options;
+  if (call.attempt > 1 || retry === "never" || expectGeneration !== undefined) return false;
+  if (!(error instanceof McpRuntimeError)) return false;
+  if (error.delivery === "not-sent") return error.code === "SESSION_LOST";
+  return retry === "idempotent" && error.delivery === "unknown" &&
+    (error.code === "SESSION_LOST" || error.code === "HTTP_ERROR");
+}

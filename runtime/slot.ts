@@ -1,0 +1,213 @@
+/**
+ * One key of the pool: at most one live session, and the callers that wait for one.
+ *
+ * - Callers with the same fingerprint wait together and share one opening; one that leaves does not cancel it.
+ * - Groups are served in order. A session of another fingerprint drains and closes before its successor opens.
+ * - An opening whose fingerprint was overtaken by a newer one is given up, once; its group is served after the newer.
+ * - Two sessions of one key never live at the same time.
+ *
+ * @module
+ */
+import type { AuthRecord } from "./auth.ts";
+import { OpenBackoff } from "./backoff.ts";
+import type { McpSourceConnection } from "./connection.ts";
+import type { LiveSession } from "./live_session.ts";
+import { LinkedQueue, type QueueNode } from "./queue.ts";
+
+/** Someone who waits for a session. Both callbacks run synchronously, so that a call is accepted before anything else. */
+export interface SlotWaiter extends QueueNode<SlotWaiter> {
+  deliver(live: LiveSession): void;
+  fail(error: unknown): void;
+}
+
+/** Callers that want the same configuration. */
+export interface SlotGroup {
+  readonly fingerprint: string;
+  readonly connection: McpSourceConnection;
+  readonly auth: AuthRecord | null;
+  readonly waiters: LinkedQueue<SlotWaiter>;
+  /** Whether its opening was given up before: that happens at most once. */
+  overtaken: boolean;
+}
+
+/** What a slot needs of its pool. */
+export interface SlotHost {
+  /** Waits until there may be one more session. Rejects when `signal` is aborted. */
+  reserve(signal: AbortSignal): Promise<void>;
+  /** Gives back what `reserve` took, when nothing is opened after all. */
+  release(): void;
+  /** Opens a session for the group and registers it; rejects when `signal` is aborted, after ending what it started. */
+  open(slot: Slot, group: SlotGroup, signal: AbortSignal): Promise<LiveSession>;
+  /** Starts to close the live session because its configuration changed. */
+  replace(slot: Slot, live: LiveSession, group: SlotGroup): void;
+  /** Nothing is live and nobody waits. */
+  onEmpty(slot: Slot): void;
+}
+
+const OVERTAKEN = new Error("the configuration changed while the session was being opened");
+const NOBODY_WAITS = new Error("nobody waits for the session any more");
+
+/** See the module. */
+export class Slot {
+  readonly key: string;
+  readonly connectionId: string;
+  readonly scope: string | undefined;
+  readonly backoff = new OpenBackoff();
+  /** The session that takes calls, when there is one. */
+  live: LiveSession | undefined;
+  /** Generation of the last session that was opened or tried. */
+  generation: number;
+  /** The fingerprint that was replaced last, to notice callers that alternate. */
+  replacedFingerprint: string | undefined;
+  /** Resolves when nothing stands in the way of the next opening. */
+  previous: Promise<unknown> = Promise.resolve();
+  readonly #host: SlotHost;
+  #groups: SlotGroup[] = [];
+  #opening: AbortController | undefined;
+  #reserving = false;
+  #openingDone: Promise<unknown> = Promise.resolve();
+  #driving = false;
+
+  constructor(host: SlotHost, key: string, connectionId: string, scope: string | undefined, generation: number) {
+    this.#host = host;
+    this.key = key;
+    this.connectionId = connectionId;
+    this.scope = scope;
+    this.generation = generation;
+  }
+
+  /** Whether a session is being opened. */
+  get opening(): boolean {
+    return this.#opening !== undefined;
+  }
+
+  /** Whether the slot holds nothing. */
+  get empty(): boolean {
+    return this.live === undefined && !this.#driving;
+  }
+
+  /** How many wait for a session. */
+  get waiting(): number {
+    return this.#groups.reduce((sum, group) => sum + group.waiters.size, 0);
+  }
+
+  /** Whether callers with this fingerprint are already being served. */
+  serves(fingerprint: string): boolean {
+    return this.#groups.some((group) => group.fingerprint === fingerprint);
+  }
+
+  /**
+   * Waits for a session of a fingerprint.
+   *
+   * @param waiter gets the session or the failure
+   * @returns takes the waiter out again; the opening goes on without it
+   */
+  join(
+    waiter: SlotWaiter,
+    fingerprint: string,
+    connection: McpSourceConnection,
+    auth: AuthRecord | null,
+  ): () => void {
+    let group = this.#groups.find((candidate) => candidate.fingerprint === fingerprint);
+    if (!group) {
+      group = { fingerprint, connection, auth, waiters: new LinkedQueue(), overtaken: false };
+      this.#overtake(group);
+    }
+    const { waiters } = group;
+    waiters.push(waiter);
+    if (!this.#driving) this.#drive();
+    return () => {
+      waiters.remove(waiter);
+      // Once a session is being opened it is worth having; while it only waits for room it is not.
+      if (this.#reserving && waiters.size === 0 && this.#groups[0] === group) this.#opening?.abort(NOBODY_WAITS);
+    };
+  }
+
+  /**
+   * Gives up what is being opened and refuses everybody who waits.
+   *
+   * @param error what they are told
+   * @returns resolves when what was being opened has ended
+   */
+  cancel(error: unknown): Promise<unknown> {
+    const groups = this.#groups;
+    this.#groups = [];
+    this.#opening?.abort(error);
+    for (const group of groups) failAll(group, error);
+    return this.#openingDone;
+  }
+
+  #overtake(group: SlotGroup): void {
+    const current = this.#groups[0];
+    if (!this.#opening || !current || current.overtaken) {
+      this.#groups.push(group);
+      return;
+    }
+    current.overtaken = true;
+    this.#groups = [group, ...this.#groups.slice(1), current];
+    this.#opening.abort(OVERTAKEN);
+  }
+
+  async #drive(): Promise<void> {
+    this.#driving = true;
+    for (let group = this.#groups[0]; group; group = this.#groups[0]) {
+      try {
+        const live = await this.#sessionFor(group);
+        if (live) this.#serve(group, live);
+      } catch (error) {
+        // Overtaken or cancelled, the group is no longer the first: its waiters wait for their turn, or were told.
+        if (this.#groups[0] !== group) continue;
+        this.#groups.shift();
+        failAll(group, error);
+      }
+    }
+    this.#driving = false;
+    if (this.empty) this.#host.onEmpty(this);
+  }
+
+  /** `undefined` when the group is not to be served now, or not any more. */
+  async #sessionFor(group: SlotGroup): Promise<LiveSession | undefined> {
+    if (this.live && this.live.fingerprint !== group.fingerprint) this.#host.replace(this, this.live, group);
+    if (this.live) return this.live;
+    await this.previous;
+    if (this.#groups[0] !== group) return undefined;
+    if (this.live) return undefined; // Look again: its fingerprint decides.
+    if (group.waiters.size === 0) {
+      this.#groups.shift();
+      return undefined;
+    }
+    const opening = this.#opening = new AbortController();
+    const work = this.#open(group, opening.signal);
+    this.#openingDone = work.catch(() => {}); // Told to the waiters; `cancel` only waits for the end.
+    try {
+      return await work;
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+
+  async #open(group: SlotGroup, signal: AbortSignal): Promise<LiveSession> {
+    this.#reserving = true;
+    try {
+      await this.#host.reserve(signal);
+    } finally {
+      this.#reserving = false;
+    }
+    if (signal.aborted) {
+      this.#host.release();
+      throw signal.reason;
+    }
+    return await this.#host.open(this, group, signal);
+  }
+
+  #serve(group: SlotGroup, live: LiveSession): void {
+    // Cancelled at the last moment: whoever cancelled closes the session, since it is registered by now.
+    if (this.#groups[0] !== group) return;
+    this.#groups.shift();
+    for (let waiter = group.waiters.shift(); waiter; waiter = group.waiters.shift()) waiter.deliver(live);
+  }
+}
+
+function failAll(group: SlotGroup, error: unknown): void {
+  for (let waiter = group.waiters.shift(); waiter; waiter = group.waiters.shift()) waiter.fail(error);
+}

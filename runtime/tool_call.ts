@@ -1,0 +1,33 @@
+/**
+ * What is checked of a tool call before any I/O. Pure.
+ *
+ * @module
+ */
+import type { CallToolOptions } from "./client.ts";
+import { McpRuntimeError } from "./errors.ts";
+import { assertJson, isPlainObject } from "./json.ts";
+
+/**
+ * Refuses a call that cannot be made, before any I/O.
+ *
+ * @param connectionId named in the message
+ * @param toolName the tool's name
+ * @param payload its arguments
+ * @param options the call's options
+ * @throws {McpRuntimeError} `INPUT_INVALID` naming the field
+ */
+export function checkToolCall(
+  connectionId: string,
+  toolName: unknown,
+  payload: unknown,
+  options: CallToolOptions,
+): void {
+  const refuse = (what: string) => new McpRuntimeError(what, { code: "INPUT_INVALID", connectionId });
+  if (typeof toolName !== "string" || toolName === "") throw refuse("toolName must be a non-empty string");
+  if (!isPlainObject(payload)) throw refuse("payload must be an object");
+  assertJson(payload, "payload", "INPUT_INVALID");
+  if (options.meta !== undefined) {
+    if (!isPlainObject(options.meta)) throw refuse("options.meta must be an object");
+    assertJson(options.meta, "options.meta", "INPUT_INVALID");
+  }
+}
