@@ -24,6 +24,11 @@ export interface TransportOptions {
   maxMessageBytes?: number;
   /** How long ending the transport may take, in milliseconds: the process ladder, DELETE. Default 5 000. */
   closeTimeoutMs?: number;
+  /**
+   * stdio: how long each step of ending the process may take, in milliseconds: from the end of its stdin to SIGTERM,
+   * from there to SIGKILL, from there until it is given up. Default two, two and one fifth of `closeTimeoutMs`.
+   */
+  terminate?: { stdinMs?: number; termMs?: number; killMs?: number };
   /** stdio: which variables of this program the child inherits. Default `"default"`: a short list, docs/stdio.md. */
   inheritEnv?: InheritEnv;
   /** stdio: keep the last 8 KiB of stderr for errors (`"tail"`, default), pass it through, or get each line. */
