@@ -11,6 +11,7 @@ import { emit, type RuntimeEventListener } from "./events.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
 import { guarded } from "./guarded_client.ts";
 import { openClient } from "./handshake.ts";
+import { Inspectable } from "./inspect.ts";
 import { limitOf } from "./limits.ts";
 import { type OwnerLimits, SessionOwner } from "./owner.ts";
 import { shortId } from "./secrets.ts";
@@ -55,7 +56,7 @@ export interface SessionContext {
  * await using pool = new McpRuntimePool(factory, { idleTimeoutMs: 60_000 });
  * ```
  */
-export class PersistentSessionFactory {
+export class PersistentSessionFactory extends Inspectable {
   readonly #options: SessionFactoryOptions;
   readonly #limits: OwnerLimits;
   readonly #callLimits: { timeoutMs: number; maxTotalTimeoutMs: number };
@@ -70,6 +71,7 @@ export class PersistentSessionFactory {
    * @throws {McpRuntimeError} `INPUT_INVALID` for a limit that is not a number of at least 0
    */
   constructor(options: SessionFactoryOptions = {}) {
+    super();
     this.#options = { ...options };
     this.#limits = {
       concurrency: limitOf("concurrency", options.concurrency),
@@ -211,7 +213,7 @@ export class PersistentSessionFactory {
   }
 
   /** What may be shown of a factory: none of its hooks, headers and environment. */
-  toJSON(): Record<string, unknown> {
+  override toJSON(): Record<string, unknown> {
     return { ...this.#limits, ...this.#callLimits };
   }
 }

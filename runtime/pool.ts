@@ -11,6 +11,7 @@ import { BackoffError, McpRuntimeError } from "./errors.ts";
 import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts";
 import { clientFacts, PersistentSessionFactory, type SessionContext } from "./factory.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
+import { Inspectable } from "./inspect.ts";
 import { limitOf } from "./limits.ts";
 import { type Ending, LiveSession } from "./live_session.ts";
 import { ownerOf, queueTimeoutError } from "./owner.ts";
@@ -90,7 +91,7 @@ const MAX_RETIRED_SLOTS = 10_000;
  * console.log(result.output); // { echoed: "hi" }
  * ```
  */
-export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
+export class McpRuntimePool extends Inspectable implements ToolExecutor, AsyncDisposable {
   readonly #factory: SessionFactory | PersistentSessionFactory;
   readonly #onEvent: RuntimeEventListener | undefined;
   readonly #idleTimeoutMs: number;
@@ -120,6 +121,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     sessionFactory: SessionFactory | PersistentSessionFactory = new PersistentSessionFactory(),
     options: PoolOptions = {},
   ) {
+    super();
     this.#factory = sessionFactory;
     this.#onEvent = options.onEvent;
     this.#idleTimeoutMs = limitOf("idleTimeoutMs", options.idleTimeoutMs);
@@ -276,7 +278,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
   }
 
   /** What may be shown of a pool: its counts. */
-  toJSON(): Record<string, unknown> {
+  override toJSON(): Record<string, unknown> {
     return { ...this.stats() };
   }
 

@@ -81,8 +81,8 @@ export class PoolCall implements CallTracker {
 }
 
 /**
- * Whether a failed call is sent again. Only a lost session counts; a session that was closed on purpose, a timeout and
- * an answer do not.
+ * Whether a failed call is sent again. Only a lost session and a server that could not be reached count; a session that
+ * was closed on purpose, a timeout and an answer do not.
  *
  * @param call the call
  * @param error its failure
@@ -92,7 +92,6 @@ export function mayResend(call: PoolCall, error: unknown): boolean {
   const { retry = "if-unsent", expectGeneration } = call.options;
   if (call.attempt > 1 || retry === "never" || expectGeneration !== undefined) return false;
   if (!(error instanceof McpRuntimeError)) return false;
-  if (error.delivery === "not-sent") return error.code === "SESSION_LOST";
-  return retry === "idempotent" && error.delivery === "unknown" &&
-    (error.code === "SESSION_LOST" || error.code === "HTTP_ERROR");
+  if (error.code !== "SESSION_LOST" && error.code !== "HTTP_ERROR") return false;
+  return error.delivery === "not-sent" || retry === "idempotent" && error.delivery === "unknown";
 }

@@ -8,6 +8,7 @@ import type { CallToolOptions, ToolClient } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
 import { guarded } from "./guarded_client.ts";
+import { Inspectable } from "./inspect.ts";
 import { DEFAULT_LIMITS } from "./limits.ts";
 import { registerOwner, type SessionEnd, SessionOwner, type SessionState } from "./owner.ts";
 import type { RawCallToolResult, ToolCallResult } from "./result.ts";
@@ -71,7 +72,7 @@ interface OwnedInit extends SessionInit {
  * console.log(output); // { echoed: "hi" }
  * ```
  */
-export class PersistentMcpSession implements AsyncDisposable {
+export class PersistentMcpSession extends Inspectable implements AsyncDisposable {
   readonly #connection: McpSourceConnection;
   readonly #auth: AuthRecord | null;
   readonly #owner: SessionOwner;
@@ -81,6 +82,7 @@ export class PersistentMcpSession implements AsyncDisposable {
    * @throws {McpRuntimeError} `CONNECTION_INVALID` for a bad connection or auth record
    */
   constructor(init: SessionInit) {
+    super();
     this.#connection = parseConnection(init.connection);
     this.#auth = init.auth === null ? null : parseAuth(init.auth);
     this.#owner = (init as Partial<OwnedInit>).owner ?? ownerFor(this.#connection.id, init);
@@ -146,23 +148,9 @@ export class PersistentMcpSession implements AsyncDisposable {
    *
    * @returns id, state and counts
    */
-  toJSON(): Record<string, unknown> {
+  override toJSON(): Record<string, unknown> {
     const { state, queued, inFlight, generation } = this.#owner;
     return { connectionId: this.#connection.id, state, generation, queued, inFlight };
-  }
-
-  /** How Deno prints a session. */
-  [Symbol.for("Deno.customInspect")](inspect: (value: unknown, options?: unknown) => string, options: unknown): string {
-    return `PersistentMcpSession ${inspect(this.toJSON(), options)}`;
-  }
-
-  /** How Node prints a session. */
-  [Symbol.for("nodejs.util.inspect.custom")](
-    _depth: number,
-    options: unknown,
-    inspect: (value: unknown, options?: unknown) => string,
-  ): string {
-    return `PersistentMcpSession ${inspect(this.toJSON(), options)}`;
   }
 }
 
