@@ -11,7 +11,7 @@ import { emit, type RuntimeEventListener } from "./events.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
 import { guarded } from "./guarded_client.ts";
 import { openClient } from "./handshake.ts";
-import { Inspectable } from "./inspect.ts";
+import { printAsJson } from "./inspect.ts";
 import { limitOf } from "./limits.ts";
 import { type OwnerLimits, SessionOwner } from "./owner.ts";
 import { shortId } from "./secrets.ts";
@@ -56,7 +56,10 @@ export interface SessionContext {
  * await using pool = new McpRuntimePool(factory, { idleTimeoutMs: 60_000 });
  * ```
  */
-export class PersistentSessionFactory extends Inspectable {
+export class PersistentSessionFactory {
+  static {
+    printAsJson(this);
+  }
   readonly #options: SessionFactoryOptions;
   readonly #limits: OwnerLimits;
   readonly #callLimits: { timeoutMs: number; maxTotalTimeoutMs: number };
@@ -71,7 +74,6 @@ export class PersistentSessionFactory extends Inspectable {
    * @throws {McpRuntimeError} `INPUT_INVALID` for a limit that is not a number of at least 0
    */
   constructor(options: SessionFactoryOptions = {}) {
-    super();
     this.#options = { ...options };
     this.#limits = {
       concurrency: limitOf("concurrency", options.concurrency),
@@ -213,7 +215,7 @@ export class PersistentSessionFactory extends Inspectable {
   }
 
   /** What may be shown of a factory: none of its hooks, headers and environment. */
-  override toJSON(): Record<string, unknown> {
+  toJSON(): Record<string, unknown> {
     return { ...this.#limits, ...this.#callLimits };
   }
 }

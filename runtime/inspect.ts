@@ -5,24 +5,26 @@
  */
 
 /** `inspect` as Deno and Node hand it to a custom inspection. */
-export type Inspect = (value: unknown, options?: unknown) => string;
+type Inspect = (value: unknown, options?: unknown) => string;
 
-/** Prints as its `toJSON`, in Deno and in Node, so that no private part of it can show. */
-export abstract class Inspectable {
-  /**
-   * What may be shown.
-   *
-   * @returns a plain object without secrets
-   */
-  abstract toJSON(): Record<string, unknown>;
-
-  /** How Deno prints it. */
-  [Symbol.for("Deno.customInspect")](inspect: Inspect, options: unknown): string {
-    return `${this.constructor.name} ${inspect(this.toJSON(), options)}`;
-  }
-
-  /** How Node prints it. */
-  [Symbol.for("nodejs.util.inspect.custom")](_depth: number, options: unknown, inspect: Inspect): string {
-    return `${this.constructor.name} ${inspect(this.toJSON(), options)}`;
-  }
+/**
+ * Makes Deno and Node print the objects of a class as their `toJSON`, so that no private part of them can show.
+ *
+ * @param shown the class; its `toJSON` returns a plain object without secrets
+ */
+export function printAsJson(shown: { name: string; prototype: { toJSON(): Record<string, unknown> } }): void {
+  const print = (object: { toJSON(): Record<string, unknown> }, inspect: Inspect, options: unknown) =>
+    `${shown.name} ${inspect(object.toJSON(), options)}`;
+  Object.defineProperties(shown.prototype, {
+    [Symbol.for("Deno.customInspect")]: {
+      value(this: { toJSON(): Record<string, unknown> }, inspect: Inspect, options: unknown) {
+        return print(this, inspect, options);
+      },
+    },
+    [Symbol.for("nodejs.util.inspect.custom")]: {
+      value(this: { toJSON(): Record<string, unknown> }, _depth: number, options: unknown, inspect: Inspect) {
+        return print(this, inspect, options);
+      },
+    },
+  });
 }

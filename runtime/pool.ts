@@ -11,7 +11,7 @@ import { BackoffError, McpRuntimeError } from "./errors.ts";
 import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts";
 import { clientFacts, PersistentSessionFactory, type SessionContext } from "./factory.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
-import { Inspectable } from "./inspect.ts";
+import { printAsJson } from "./inspect.ts";
 import { limitOf } from "./limits.ts";
 import { type Ending, LiveSession } from "./live_session.ts";
 import { ownerOf, queueTimeoutError } from "./owner.ts";
@@ -91,7 +91,10 @@ const MAX_RETIRED_SLOTS = 10_000;
  * console.log(result.output); // { echoed: "hi" }
  * ```
  */
-export class McpRuntimePool extends Inspectable implements ToolExecutor, AsyncDisposable {
+export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
+  static {
+    printAsJson(this);
+  }
   readonly #factory: SessionFactory | PersistentSessionFactory;
   readonly #onEvent: RuntimeEventListener | undefined;
   readonly #idleTimeoutMs: number;
@@ -121,7 +124,6 @@ export class McpRuntimePool extends Inspectable implements ToolExecutor, AsyncDi
     sessionFactory: SessionFactory | PersistentSessionFactory = new PersistentSessionFactory(),
     options: PoolOptions = {},
   ) {
-    super();
     this.#factory = sessionFactory;
     this.#onEvent = options.onEvent;
     this.#idleTimeoutMs = limitOf("idleTimeoutMs", options.idleTimeoutMs);
@@ -278,7 +280,7 @@ export class McpRuntimePool extends Inspectable implements ToolExecutor, AsyncDi
   }
 
   /** What may be shown of a pool: its counts. */
-  override toJSON(): Record<string, unknown> {
+  toJSON(): Record<string, unknown> {
     return { ...this.stats() };
   }
 

@@ -8,7 +8,7 @@ import type { CallToolOptions, ToolClient } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
 import { guarded } from "./guarded_client.ts";
-import { Inspectable } from "./inspect.ts";
+import { printAsJson } from "./inspect.ts";
 import { DEFAULT_LIMITS } from "./limits.ts";
 import { registerOwner, type SessionEnd, SessionOwner, type SessionState } from "./owner.ts";
 import type { RawCallToolResult, ToolCallResult } from "./result.ts";
@@ -72,7 +72,10 @@ interface OwnedInit extends SessionInit {
  * console.log(output); // { echoed: "hi" }
  * ```
  */
-export class PersistentMcpSession extends Inspectable implements AsyncDisposable {
+export class PersistentMcpSession implements AsyncDisposable {
+  static {
+    printAsJson(this);
+  }
   readonly #connection: McpSourceConnection;
   readonly #auth: AuthRecord | null;
   readonly #owner: SessionOwner;
@@ -82,7 +85,6 @@ export class PersistentMcpSession extends Inspectable implements AsyncDisposable
    * @throws {McpRuntimeError} `CONNECTION_INVALID` for a bad connection or auth record
    */
   constructor(init: SessionInit) {
-    super();
     this.#connection = parseConnection(init.connection);
     this.#auth = init.auth === null ? null : parseAuth(init.auth);
     this.#owner = (init as Partial<OwnedInit>).owner ?? ownerFor(this.#connection.id, init);
@@ -148,7 +150,7 @@ export class PersistentMcpSession extends Inspectable implements AsyncDisposable
    *
    * @returns id, state and counts
    */
-  override toJSON(): Record<string, unknown> {
+  toJSON(): Record<string, unknown> {
     const { state, queued, inFlight, generation } = this.#owner;
     return { connectionId: this.#connection.id, state, generation, queued, inFlight };
   }
