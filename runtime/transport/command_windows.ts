@@ -42,7 +42,6 @@ const DEFAULT_PATHEXT = ".COM;.EXE;.BAT;.CMD";
  * that asks for it) an exclamation mark is replaced by a variable, a line break ends the command (CVE-2024-24576 and
  * its kin). No quoting keeps these whole for every script, so they are refused.
  */
-// deno-lint-ignore no-control-regex -- NUL and line breaks are meant.
 const UNQUOTABLE = /["%!\r\n\0]/;
 
 /**

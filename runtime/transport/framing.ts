@@ -13,6 +13,7 @@ const DIRECT_BYTES = 16 * 1024;
 const PREFIX_LENGTH = 4 * 1024;
 /** How much is kept of its end. */
 const SUFFIX_BYTES = 256;
+const OPENING_BRACE = 0x7b;
 
 /** What a {@linkcode MessageFramer} tells. */
 export interface FramingHandlers {
@@ -144,7 +145,7 @@ export class MessageFramer {
 function parseLine(line: string): unknown {
   const text = line.charCodeAt(0) === 0xfeff ? line.slice(1) : line;
   // Most log lines are told by their first character, which spares building the error of a failed parse.
-  if (!/^\s*[{[]/.test(text)) return undefined;
+  if (text.charCodeAt(0) !== OPENING_BRACE && !/^\s*[{[]/.test(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {

@@ -23,7 +23,8 @@ interface Entry {
 /**
  * A queue in front of one pipe.
  *
- * - Order is kept. Messages of one microtask leave in one write; the next write starts when the pipe took the last one.
+ * - Order is kept. A message that finds the pipe free leaves at once; those that come while a write is under way leave
+ *   together in the next one, up to 64 KiB of them.
  * - `onsent` of a message runs before the write that holds its first byte.
  * - When a write fails, the queue stands still and its messages stay pending until {@linkcode WriteQueue.fail} says why.
  */
@@ -31,12 +32,12 @@ export class WriteQueue {
   readonly #write: (bytes: Uint8Array) => Promise<void>;
   readonly #onbroken: (error: unknown) => void;
   readonly #encoder = new TextEncoder();
-  #state: "idle" | "scheduled" | "writing" | "broken" | "failed" = "idle";
+  #state: "idle" | "writing" | "broken" | "failed" = "idle";
   #waiting: Entry[] = [];
   #writing: Entry[] = [];
   #failure: ((state: UnsentState) => Error) | undefined;
-  readonly #flush = () => this.#writeNext();
   readonly #written = () => this.#settleWritten();
+  readonly #refused = (error: unknown) => this.#break(error);
 
   /** @param write hands bytes to the pipe @param onbroken called once, when the pipe refused a write */
   constructor(write: (bytes: Uint8Array) => Promise<void>, onbroken: (error: unknown) => void) {
@@ -60,10 +61,9 @@ export class WriteQueue {
   push(text: string, id: RequestId | undefined, onsent: (() => void) | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure("unwritten"));
-      this.#waiting.push({ id, text, onsent, resolve, reject });
-      if (this.#state !== "idle") return;
-      this.#state = "scheduled";
-      queueMicrotask(this.#flush);
+      const entry = { id, text, onsent, resolve, reject };
+      if (this.#state === "idle") this.#writeBatch([entry]);
+      else this.#waiting.push(entry);
     });
   }
 
@@ -91,13 +91,7 @@ export class WriteQueue {
     for (const entry of this.#waiting.splice(0)) entry.reject(failure("unwritten"));
   }
 
-  #writeNext(): void {
-    if (this.#state === "failed") return;
-    const entries = this.#takeBatch();
-    if (entries.length === 0) {
-      this.#state = "idle";
-      return;
-    }
+  #writeBatch(entries: Entry[]): void {
     this.#state = "writing";
     this.#writing = entries;
     let text = "";
@@ -105,7 +99,7 @@ export class WriteQueue {
       entry.onsent?.();
       text += entry.text + "\n";
     }
-    this.#write(this.#encoder.encode(text)).then(this.#written, (error) => this.#break(error));
+    this.#write(this.#encoder.encode(text)).then(this.#written, this.#refused);
   }
 
   #takeBatch(): Entry[] {
@@ -124,7 +118,8 @@ export class WriteQueue {
     if (this.#state === "failed") return;
     for (const entry of this.#writing) entry.resolve();
     this.#writing = [];
-    this.#writeNext();
+    if (this.#waiting.length > 0) this.#writeBatch(this.#takeBatch());
+    else this.#state = "idle";
   }
 
   #break(error: unknown): void {
