@@ -107,7 +107,9 @@ export class SessionOwner {
   readonly #closeCallback: OwnerInit["closeCallback"];
   readonly #queue = new LinkedQueue<AcceptedCall>();
   readonly #running = new Set<AcceptedCall>();
-  #observers: OwnerObserver[] = [];
+  readonly #observers: OwnerObserver[] = [];
+  /** Whether anybody hears of events: without a listener none is made, since each call would pay for two. */
+  #listened = false;
   #state: SessionState = "opening";
   #client: ToolClient | undefined;
   #end: McpRuntimeError | undefined;
@@ -150,6 +152,7 @@ export class SessionOwner {
   /** Adds someone who follows this session. */
   observe(observer: OwnerObserver): void {
     this.#observers.push(observer);
+    this.#listened ||= observer.onEvent !== undefined;
   }
 
   /** Takes the opened client over: the session is ready. */
@@ -244,7 +247,7 @@ export class SessionOwner {
     call.startedAt = Date.now();
     this.#running.add(call);
     call.tracker?.onStart();
-    if (this.#observers.length > 0) this.#emitStarted(call);
+    if (this.#listened) this.#emitStarted(call);
     let answer: unknown;
     try {
       answer = this.#client!.callTool(call.toolName, call.payload, call.options);
@@ -305,7 +308,7 @@ export class SessionOwner {
   #settle(call: AcceptedCall, result: ToolCallResult | undefined, failure: unknown): void {
     call.settled = true;
     call.release();
-    if (call.startedAt > 0 && this.#observers.length > 0) this.#emitSettled(call, result, failure);
+    if (call.startedAt > 0 && this.#listened) this.#emitSettled(call, result, failure);
     if (result) call.resolve(result);
     else call.reject(failure);
   }
