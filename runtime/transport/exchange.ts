@@ -1,0 +1,312 @@
+/**
+ * One POST and its answer (MCP 2025-11-25, Transports, Sending Messages to the Server).
+ *
+ * @module
+ */
+import { McpRuntimeError } from "../errors.ts";
+import { isPlainObject } from "../json.ts";
+import { DEFAULT_LIMITS } from "../limits.ts";
+import { startTimer } from "../timers.ts";
+import { BodyTooLarge, discard, mediaTypeOf, readText } from "./body.ts";
+import { readEvents } from "./event_stream.ts";
+import { type HttpFailures, readRefusal, type Refusal } from "./http_failures.ts";
+import type { HttpRequester } from "./http_requester.ts";
+import type { JsonRpcMessage, RequestId } from "./message.ts";
+import { errorSaysSessionUnknown, refusesSession, type SessionUnknownTexts } from "./session_unknown.ts";
+
+/** Wait before a resumption when the server asked for none, in milliseconds. */
+const RETRY_MS = 1_000;
+/** Longest wait before a resumption, whatever the server asked for, in milliseconds. */
+const MAX_RETRY_MS = 30_000;
+/** A longer event id is not sent back: headers have no room for it. */
+const MAX_EVENT_ID_LENGTH = 1_024;
+
+/** What an exchange needs of its transport. */
+export interface ExchangeHost {
+  readonly requester: HttpRequester;
+  readonly failures: HttpFailures;
+  readonly maxMessageBytes: number;
+  readonly sessionUnknownTexts: SessionUnknownTexts;
+  /** Headers of a POST, or of the GET that resumes a stream. */
+  headers(method: "POST" | "GET"): Record<string, string>;
+  /** Whether requests carry a session id. */
+  readonly hasSession: boolean;
+  /** Something came from the server. */
+  onReceived(): void;
+  /** A message came. */
+  onMessage(message: JsonRpcMessage): void;
+  /** The response to `initialize` came, with its headers; throws when they are of no use. */
+  onInitialized(headers: Headers): void;
+  /** The server does not know the session. */
+  onSessionUnknown(): void;
+}
+
+/** One message on its way to the server, and what comes back for it. */
+export class Exchange {
+  readonly #host: ExchangeHost;
+  readonly #message: JsonRpcMessage;
+  readonly #controller = new AbortController();
+  /** Id of the request; `undefined` for what gets no response. */
+  readonly #id: RequestId | undefined;
+  readonly #onsent: (() => void) | undefined;
+  #state: "unsent" | "sent" | "answered" | "cancelled" | "closed" = "unsent";
+  #lastEventId = "";
+  #retryMs = RETRY_MS;
+  #resumptions = 0;
+
+  /**
+   * @param host the transport
+   * @param message the message
+   * @param onsent called just before it is handed to `fetch`
+   */
+  constructor(host: ExchangeHost, message: JsonRpcMessage, onsent: (() => void) | undefined) {
+    this.#host = host;
+    this.#message = message;
+    this.#id = "method" in message && "id" in message ? message.id : undefined;
+    this.#onsent = onsent;
+  }
+
+  /**
+   * Ends the exchange; `run` settles.
+   *
+   * @param how `cancelled` when nobody waits for the response, `closed` with the transport
+   */
+  end(how: "cancelled" | "closed"): void {
+    // After the answer only the end of its stream is waited for.
+    if (this.#state !== "answered") this.#state = how;
+    this.#controller.abort();
+  }
+
+  /**
+   * Makes the exchange.
+   *
+   * @param body the message as JSON
+   * @returns resolves when it is over
+   * @throws {McpRuntimeError} when the response cannot come any more
+   */
+  async run(body: Blob): Promise<void> {
+    let sent = false;
+    try {
+      const response = await this.#host.requester.send({
+        method: "POST",
+        headers: this.#host.headers("POST"),
+        body,
+        signal: this.#controller.signal,
+        onsent: () => {
+          if (sent) return;
+          sent = true;
+          if (this.#state === "unsent") this.#state = "sent";
+          this.#onsent?.();
+        },
+      });
+      this.#host.onReceived();
+      await this.#read(response);
+    } catch (error) {
+      if (this.#state === "cancelled" || this.#state === "answered") return;
+      const delivery = sent ? "unknown" : "not-sent";
+      if (this.#state === "closed") throw this.#host.failures.closed(delivery);
+      throw error instanceof McpRuntimeError ? error : this.#host.failures.network(error, delivery, this.#doing);
+    }
+  }
+
+  get #doing(): string {
+    return this.#state === "unsent" ? "could not be asked" : "did not answer";
+  }
+
+  async #read(response: Response): Promise<void> {
+    if (!response.ok) return await this.#readRefusal(response);
+    if (this.#id === undefined) return await discard(response);
+    if ((this.#message as { method: string }).method === "initialize") this.#initialized(response);
+    const mediaType = mediaTypeOf(response);
+    if (mediaType === "application/json") await this.#readJson(response);
+    else if (mediaType === "text/event-stream") await this.#readStreams(response);
+    else throw this.#unreadable(await readRefusal(response));
+  }
+
+  #initialized(response: Response): void {
+    try {
+      this.#host.onInitialized(response.headers);
+    } catch (error) {
+      void discard(response);
+      throw error;
+    }
+  }
+
+  async #readRefusal(response: Response): Promise<void> {
+    const refusal = await readRefusal(response);
+    const { status, json, body } = refusal;
+    const error = isPlainObject(json) && isPlainObject(json.error) ? json.error : undefined;
+    if (this.#host.hasSession && refusesSession(status, error, body, this.#host.sessionUnknownTexts)) {
+      this.#host.onSessionUnknown();
+      throw this.#host.failures.sessionUnknown(status);
+    }
+    // A JSON-RPC error for this very request says more than its status does.
+    if (error && this.#id !== undefined && this.#isMine(json as object)) return this.#deliver(json as JsonRpcMessage);
+    throw this.#host.failures.status(refusal, "POST");
+  }
+
+  /** The server took the request, and what it sent back is no answer: the tool may have run. */
+  #unreadable(refusal: Refusal): McpRuntimeError {
+    const { status } = refusal;
+    if (status === 202 || status === 204 || refusal.body === "") {
+      return this.#host.failures.noAnswer(
+        `took the request without an answer (status ${status})`,
+        status,
+        refusal.mediaType,
+      );
+    }
+    const what = `answered with status ${status} in a form that is neither JSON nor events`;
+    return this.#host.failures.refused(what, refusal, { delivery: "unknown" });
+  }
+
+  async #readJson(response: Response): Promise<void> {
+    const { failures, maxMessageBytes } = this.#host;
+    let text: string;
+    try {
+      text = await readText(response, maxMessageBytes, () => this.#host.onReceived());
+    } catch (error) {
+      throw error instanceof BodyTooLarge ? failures.tooLarge("answer", maxMessageBytes) : error;
+    }
+    let json: unknown;
+    try {
+      json = JSON.parse(text);
+    } catch {
+      // Not kept as a cause: the message of a JSON error quotes the text.
+      throw failures.protocol("answered with text that is not JSON", response.status, "unknown");
+    }
+    // MCP 2025-03-26 allows an answer to be a batch.
+    for (const message of Array.isArray(json) ? json : [json]) this.#deliver(message);
+    if (this.#state !== "answered") {
+      throw failures.protocol("answered with JSON that holds no response to the request", response.status, "unknown");
+    }
+  }
+
+  /** Reads the answer's stream, and those that resume it. */
+  async #readStreams(first: Response): Promise<void> {
+    let stream: Response | undefined = first;
+    while (stream) {
+      const failure = await this.#readStream(stream);
+      if (this.#state !== "sent") return;
+      stream = await this.#resume(failure);
+    }
+  }
+
+  /** @returns what broke the stream; `undefined` when it ended */
+  async #readStream(response: Response): Promise<unknown> {
+    const { failures, maxMessageBytes } = this.#host;
+    // A body of length zero may have no stream at all.
+    if (response.body === null) return;
+    try {
+      await readEvents(response.body, maxMessageBytes, {
+        onChunk: () => this.#host.onReceived(),
+        onData: (data) => this.#onData(data),
+        onId: (id) => void (this.#lastEventId = id.length > MAX_EVENT_ID_LENGTH ? "" : id),
+        onRetry: (ms) => void (this.#retryMs = Math.min(ms, MAX_RETRY_MS)),
+      });
+    } catch (error) {
+      if (error instanceof BodyTooLarge) throw failures.tooLarge("answer", maxMessageBytes);
+      if (error instanceof McpRuntimeError) throw error;
+      return error;
+    }
+  }
+
+  #onData(data: string): boolean {
+    let message: unknown;
+    try {
+      message = JSON.parse(data);
+    } catch {
+      return false; // An event of something else; should it have been the answer, the end of the stream tells.
+    }
+    for (const each of Array.isArray(message) ? message : [message]) this.#deliver(each);
+    return this.#state !== "sent";
+  }
+
+  /**
+   * Opens the rest of a stream that ended before its answer (MCP 2025-11-25, Resumability and Redelivery).
+   *
+   * @param failure what broke it
+   * @returns the rest
+   * @throws {McpRuntimeError} `HTTP_ERROR`, or `SESSION_LOST`, with delivery `unknown`: the tool may have run
+   */
+  async #resume(failure: unknown): Promise<Response> {
+    const { failures, requester } = this.#host;
+    let reason = failure;
+    while (this.#lastEventId !== "" && this.#resumptions < DEFAULT_LIMITS.maxResumptions) {
+      this.#resumptions++;
+      await this.#pause();
+      const headers = { ...this.#host.headers("GET"), "last-event-id": asHeaderValue(this.#lastEventId) };
+      try {
+        const response = await requester.send({ method: "GET", headers, signal: this.#controller.signal });
+        this.#host.onReceived();
+        return await this.#resumed(response);
+      } catch (error) {
+        if (error instanceof McpRuntimeError || this.#controller.signal.aborted) throw error;
+        reason = error;
+      }
+    }
+    const tries = this.#resumptions === 0 ? "" : ` and was resumed ${this.#resumptions} times in vain`;
+    const what = `ended the stream of its answer early${tries}`;
+    throw reason === undefined
+      ? failures.noAnswer(what, 200, "text/event-stream")
+      : failures.network(reason, "unknown", what);
+  }
+
+  async #resumed(response: Response): Promise<Response> {
+    if (response.ok && mediaTypeOf(response) === "text/event-stream") return response;
+    const { failures } = this.#host;
+    const refusal = await readRefusal(response);
+    if (this.#host.hasSession && response.status === 404) {
+      this.#host.onSessionUnknown();
+      throw failures.sessionUnknown(404, "unknown");
+    }
+    const what = `ended the stream of its answer early and refused to resume it with status ${response.status}`;
+    throw failures.refused(what, refusal, { delivery: "unknown" });
+  }
+
+  #pause(): Promise<void> {
+    const { signal } = this.#controller;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      };
+      const timer = startTimer(() => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      }, this.#retryMs);
+      if (signal.aborted) onAbort();
+      else signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  #deliver(message: unknown): void {
+    if (!isMessage(message) || this.#state !== "sent") return;
+    const mine = !("method" in message) && this.#isMine(message);
+    if (mine && "error" in message && this.#host.hasSession) this.#checkSession(message.error);
+    if (mine) this.#state = "answered";
+    else this.#resumptions = 0;
+    this.#host.onMessage(message);
+  }
+
+  #checkSession(error: unknown): void {
+    if (!errorSaysSessionUnknown(error, this.#host.sessionUnknownTexts)) return;
+    this.#host.onSessionUnknown();
+    throw this.#host.failures.sessionUnknown(200);
+  }
+
+  /** Some servers return the id as text. */
+  #isMine(message: object): boolean {
+    const { id } = message as { id?: unknown };
+    return this.#id !== undefined && (typeof id === "string" || typeof id === "number") &&
+      String(id) === String(this.#id);
+  }
+}
+
+function isMessage(value: unknown): value is JsonRpcMessage {
+  return isPlainObject(value) && ("method" in value || "result" in value || "error" in value);
+}
+
+/** An event id is UTF-8 text, a header value bytes (HTML, "Last-Event-ID"). */
+function asHeaderValue(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text));
+}
