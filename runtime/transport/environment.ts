@@ -11,9 +11,19 @@
  */
 export type InheritEnv = "default" | "all" | "none" | readonly string[];
 
+/** Where certificates and Deno's cache are: without them a server behind a company's own authority reaches nothing. */
+const LOCATIONS = [
+  "DENO_CERT",
+  "DENO_DIR",
+  "DENO_TLS_CA_STORE",
+  "NODE_EXTRA_CA_CERTS",
+  "SSL_CERT_DIR",
+  "SSL_CERT_FILE",
+];
+
 /**
- * What `"default"` inherits: what programs need to find their files, their user and their language, and nothing that
- * usually holds a secret. docs/stdio.md shows the same lists and a test pins them; change all three together.
+ * What `"default"` inherits: what programs need to find their files, their user, their language and the certificates
+ * they trust, and nothing that usually holds a secret. docs/stdio.md shows the same lists and a test pins them; change all three together.
  */
 export const DEFAULT_INHERITED: Readonly<Record<"posix" | "windows", readonly string[]>> = Object.freeze({
   posix: Object.freeze([
@@ -28,6 +38,7 @@ export const DEFAULT_INHERITED: Readonly<Record<"posix" | "windows", readonly st
     "TMPDIR",
     "TZ",
     "USER",
+    ...LOCATIONS,
   ]),
   windows: Object.freeze([
     "APPDATA",
@@ -50,6 +61,7 @@ export const DEFAULT_INHERITED: Readonly<Record<"posix" | "windows", readonly st
     "USERNAME",
     "USERPROFILE",
     "WINDIR",
+    ...LOCATIONS,
   ]),
 });
 
