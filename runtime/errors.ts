@@ -87,17 +87,20 @@ export class McpRuntimeError extends Error {
   }
 
   /**
-   * The same failure as it looks to one call: same class, code, message and details, its own delivery.
+   * The same failure as it looks to one call: same class, code, message and details, its own delivery. Calls that fail
+   * for one reason have copies with one and the same cause.
    *
    * @param delivery whether that call may have run
-   * @returns this very error when it says so already, else a copy whose cause is this one
+   * @returns this very error when it says so already, else a copy whose cause is the first telling of the failure
    */
   withDelivery(delivery: Delivery): this {
-    return delivery === this.delivery ? this : this.restate({ delivery });
+    if (delivery === this.delivery) return this;
+    const first = this.#first;
+    return first.delivery === delivery && first.code === this.code ? first : this.restate({ delivery });
   }
 
   /**
-   * The same failure told again: same class and details, with some fields changed and this one as its cause.
+   * The same failure told again: same class and details, with some fields changed and its first telling as cause.
    *
    * @param changes the fields that differ, and the message when it does
    * @returns the copy
@@ -105,7 +108,13 @@ export class McpRuntimeError extends Error {
   restate(changes: Partial<McpErrorInit> & { message?: string }): this {
     const { message = this.message, ...init } = changes;
     const Same = this.constructor as new (message: string, init: McpErrorInit) => this;
-    return new Same(message, { ...this.#init, cause: this, ...init });
+    return new Same(message, { ...this.#init, cause: this.#first, ...init });
+  }
+
+  /** A copy of a copy points to the first telling, so that causes never pile up. */
+  get #first(): this {
+    const { cause } = this;
+    return cause instanceof McpRuntimeError && cause.message === this.message ? cause as this : this;
   }
 
   /**
