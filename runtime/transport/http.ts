@@ -6,7 +6,7 @@
 import type { AuthRecord } from "../auth.ts";
 import type { HttpSourceTransport, McpSourceConnection } from "../connection.ts";
 import { limitOf } from "../limits.ts";
-import { settledWithin } from "../timers.ts";
+import { settledWithin, startTimer } from "../timers.ts";
 import { discard } from "./body.ts";
 import { CredentialsSource } from "./credentials.ts";
 import { type Endpoint, endpointOf } from "./endpoint.ts";
@@ -15,6 +15,9 @@ import { HttpFailures } from "./http_failures.ts";
 import { HttpRequester } from "./http_requester.ts";
 import type { JsonRpcMessage, McpTransport, RequestId, TransportSendOptions } from "./message.ts";
 import type { TransportOptions } from "./mod.ts";
+
+/** How long the acceptance of a notification or a response may take, in milliseconds. */
+const NOTIFICATION_MS = 30_000;
 
 /** Longer session ids are refused: one is sent with each request. */
 const MAX_SESSION_ID_LENGTH = 1_024;
@@ -95,9 +98,12 @@ export class HttpTransport implements McpTransport {
     const id = "method" in message && "id" in message ? message.id : undefined;
     this.#exchanges.add(exchange);
     if (id !== undefined) this.#requests.set(id, exchange);
+    // A request is given up by whoever waits for its response; nobody waits for what gets none.
+    const timer = id === undefined ? startTimer(() => exchange.end("cancelled"), NOTIFICATION_MS) : undefined;
     try {
       await exchange.run(body);
     } finally {
+      clearTimeout(timer);
       this.#exchanges.delete(exchange);
       if (id !== undefined && this.#requests.get(id) === exchange) this.#requests.delete(id);
     }
