@@ -74,6 +74,8 @@ export class McpRuntimeError extends Error {
   readonly #init: McpErrorInit;
 
   /**
+   * Makes the error.
+   *
    * @param message what failed, without any secret
    * @param init code, delivery, connection and cause
    */
@@ -160,7 +162,12 @@ export class ProcessError extends McpRuntimeError {
   /** The last of the process's stderr, bounded, known secrets removed. */
   readonly stderrTail: string;
 
-  /** @param message what failed @param init the base fields and how the process ended */
+  /**
+   * Makes the error.
+   *
+   * @param message what failed, without any secret
+   * @param init the base fields and how the process ended
+   */
   constructor(message: string, init: ProcessErrorInit) {
     super(message, init);
     this.phase = init.phase;
@@ -189,7 +196,12 @@ export class HttpError extends McpRuntimeError {
   /** The start of the body, cleaned and bounded. */
   readonly excerpt: string;
 
-  /** @param message what failed @param init the base fields and what the server answered */
+  /**
+   * Makes the error.
+   *
+   * @param message what failed, without any secret
+   * @param init the base fields and what the server answered
+   */
   constructor(message: string, init: HttpErrorInit) {
     super(message, init);
     this.status = init.status;
@@ -213,7 +225,12 @@ export class RpcError extends McpRuntimeError {
   /** The error's data, if any. */
   readonly data?: unknown;
 
-  /** @param message what failed @param init the base fields, JSON-RPC code and data */
+  /**
+   * Makes the error.
+   *
+   * @param message what failed, without any secret
+   * @param init the base fields, JSON-RPC code and data
+   */
   constructor(message: string, init: RpcErrorInit) {
     super(message, init);
     this.rpcCode = init.rpcCode;
@@ -236,7 +253,12 @@ export class McpTimeoutError extends McpRuntimeError {
   /** The limit in milliseconds. */
   readonly limitMs: number;
 
-  /** @param message what failed @param init the base fields, time passed and limit */
+  /**
+   * Makes the error.
+   *
+   * @param message what failed, without any secret
+   * @param init the base fields, time passed and limit
+   */
   constructor(message: string, init: TimeoutErrorInit) {
     super(message, init);
     this.elapsedMs = init.elapsedMs;
@@ -255,7 +277,12 @@ export class BackoffError extends McpRuntimeError {
   /** Milliseconds until the next call will try to open a session again. */
   readonly retryAfterMs: number;
 
-  /** @param message what failed @param init the base fields and the time to wait */
+  /**
+   * Makes the error.
+   *
+   * @param message what failed, without any secret
+   * @param init the base fields and the time to wait
+   */
   constructor(message: string, init: BackoffErrorInit) {
     super(message, init);
     this.retryAfterMs = init.retryAfterMs;
@@ -295,7 +322,12 @@ export class AuthRejectedError extends McpRuntimeError {
   /** Where a person must go to authorize, when the OAuth flow needs one. */
   readonly authorizationUrl?: string;
 
-  /** @param message what failed @param init the base fields, status, challenge and authorization URL */
+  /**
+   * Makes the error.
+   *
+   * @param message what failed, without any secret
+   * @param init the base fields, status, challenge and authorization URL
+   */
   constructor(message: string, init: AuthRejectedErrorInit) {
     super(message, init);
     this.status = init.status;

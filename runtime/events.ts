@@ -6,7 +6,7 @@
 import type { Delivery, McpErrorCode, McpRuntimeError } from "./errors.ts";
 
 /** What every event says. */
-interface EventBase {
+export interface EventBase {
   /** Id of the connection. */
   connectionId: string;
   /** Scope of the session, when it has one. */
@@ -16,7 +16,7 @@ interface EventBase {
 }
 
 /** What every event of a tool call says. */
-interface CallEventBase extends EventBase {
+export interface CallEventBase extends EventBase {
   /** Name of the tool. */
   toolName: string;
   /** 1, or 2 when the call was sent again because the first attempt provably did not run. */

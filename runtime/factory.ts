@@ -6,7 +6,7 @@
 import { type AuthRecord, parseAuth } from "./auth.ts";
 import type { OpenSessionOptions, ToolClient } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
-import { McpRuntimeError, McpTimeoutError } from "./errors.ts";
+import { McpTimeoutError } from "./errors.ts";
 import { emit, type RuntimeEventListener } from "./events.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
 import { guarded } from "./guarded_client.ts";
@@ -14,7 +14,6 @@ import { openClient } from "./handshake.ts";
 import { printAsJson } from "./inspect.ts";
 import { limitOf } from "./limits.ts";
 import { type OwnerLimits, SessionOwner } from "./owner.ts";
-import { shortId } from "./secrets.ts";
 import { PersistentMcpSession, type SessionInit } from "./session.ts";
 import { settledWithin, startTimer, type Timer } from "./timers.ts";
 import { CredentialsSource } from "./transport/credentials.ts";
@@ -70,6 +69,8 @@ export class PersistentSessionFactory {
   readonly #extras = new WeakMap<AbortSignal, Pick<OpenSessionOptions, "scope" | "credentials">>();
 
   /**
+   * Makes a factory; nothing is opened before `create`.
+   *
    * @param options limits and hooks, for every session of this factory
    * @throws {McpRuntimeError} `INPUT_INVALID` for a limit that is not a number of at least 0
    */
@@ -128,7 +129,7 @@ export class PersistentSessionFactory {
       emit(onEvent, { type: "session-open-failed", ...about, durationMs: Date.now() - startedAt, error });
       throw error;
     }
-    emit(onEvent, { type: "session-opened", ...about, durationMs: Date.now() - startedAt, ...clientFacts(owner) });
+    emit(onEvent, { type: "session-opened", ...about, durationMs: Date.now() - startedAt, ...owner.clientFacts() });
     const init: SessionInit & { owner: SessionOwner } = { connection: checked, auth: checkedAuth, owner };
     return new PersistentMcpSession(init);
   }
@@ -218,19 +219,4 @@ export class PersistentSessionFactory {
   toJSON(): Record<string, unknown> {
     return { ...this.#limits, ...this.#callLimits };
   }
-}
-
-/**
- * What an event or a listing may say of a session's client.
- *
- * @param owner the session's owner
- * @returns process id, shortened session id, revision; those that there are
- */
-export function clientFacts(owner: SessionOwner): { pid?: number; sessionId?: string; protocolVersion?: string } {
-  const { pid, sessionId, protocolVersion } = owner.client ?? {};
-  return {
-    ...(pid === undefined ? {} : { pid }),
-    ...(sessionId === undefined ? {} : { sessionId: shortId(sessionId) }),
-    ...(protocolVersion === undefined ? {} : { protocolVersion }),
-  };
 }

@@ -12,7 +12,7 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
  * Every default, in one place. docs/lifecycle.md shows the same table; a test pins it. If that test goes red, change
  * the page and CHANGELOG.md together with the number: a default is part of the public surface.
  */
-export const DEFAULT_LIMITS = Object.freeze({
+export const DEFAULT_LIMITS: Readonly<Record<LimitName, number>> = Object.freeze({
   connectTimeoutMs: 30_000,
   timeoutMs: 60_000,
   maxTotalTimeoutMs: 3_600_000,
@@ -34,7 +34,25 @@ export const DEFAULT_LIMITS = Object.freeze({
 });
 
 /** Name of a limit. */
-export type LimitName = keyof typeof DEFAULT_LIMITS;
+export type LimitName =
+  | "connectTimeoutMs"
+  | "timeoutMs"
+  | "maxTotalTimeoutMs"
+  | "queueTimeoutMs"
+  | "drainTimeoutMs"
+  | "closeTimeoutMs"
+  | "credentialsTimeoutMs"
+  | "maxQueuedCalls"
+  | "maxMessageBytes"
+  | "concurrency"
+  | "maxRedirects"
+  | "maxResumptions"
+  | "stderrTailBytes"
+  | "idleTimeoutMs"
+  | "maxSessions"
+  | "maxLifetimeMs"
+  | "backoffInitialMs"
+  | "backoffMaxMs";
 
 /**
  * Reads one limit: the default when absent, `Infinity` for `0` and `Infinity`, durations clamped to what a timer can

@@ -14,6 +14,7 @@ import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts"
 import { limitOf } from "./limits.ts";
 import { LinkedQueue, type QueueNode } from "./queue.ts";
 import { type ToolCallResult, toolResultToCallResult } from "./result.ts";
+import { shortId } from "./secrets.ts";
 import { settledWithin, startTimer, type Timer } from "./timers.ts";
 
 /** The life of a session, in order. */
@@ -147,6 +148,16 @@ export class SessionOwner {
   /** The client, once the session is ready. */
   get client(): ToolClient | undefined {
     return this.#client;
+  }
+
+  /** What an event or a listing may say of the client: process id, shortened session id, revision; those that there are. */
+  clientFacts(): { pid?: number; sessionId?: string; protocolVersion?: string } {
+    const { pid, sessionId, protocolVersion } = this.#client ?? {};
+    return {
+      ...(pid === undefined ? {} : { pid }),
+      ...(sessionId === undefined ? {} : { sessionId: shortId(sessionId) }),
+      ...(protocolVersion === undefined ? {} : { protocolVersion }),
+    };
   }
 
   /** Adds someone who follows this session. */

@@ -9,7 +9,7 @@ import type { CallToolOptions } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { BackoffError, McpRuntimeError } from "./errors.ts";
 import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts";
-import { clientFacts, PersistentSessionFactory, type SessionContext } from "./factory.ts";
+import { PersistentSessionFactory, type SessionContext } from "./factory.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
 import { printAsJson } from "./inspect.ts";
 import { limitOf } from "./limits.ts";
@@ -115,6 +115,8 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   /**
+   * Makes a pool; nothing is opened before the first call.
+   *
    * @param sessionFactory opens the sessions: a `PersistentSessionFactory` or a function. Default: a factory with
    * default options
    * @param options policy
@@ -401,7 +403,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
       const session = await this.#create(slot, group, generation, signal);
       const live = this.#register(slot, group, session, generation);
       const durationMs = Date.now() - startedAt;
-      this.#emit(slot, generation, { type: "session-opened", durationMs, ...clientFacts(live.owner) });
+      this.#emit(slot, generation, { type: "session-opened", durationMs, ...live.owner.clientFacts() });
       return live;
     } catch (error) {
       this.#capacity.release();

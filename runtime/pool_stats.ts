@@ -4,7 +4,6 @@
  * @module
  */
 import { type McpErrorCode, McpRuntimeError } from "./errors.ts";
-import { clientFacts } from "./factory.ts";
 import type { Ending, LiveSession } from "./live_session.ts";
 import type { SessionState } from "./owner.ts";
 import type { Slot } from "./slot.ts";
@@ -165,7 +164,7 @@ export function describeSessions(slots: Iterable<Slot>, sessions: Iterable<LiveS
       idleMs: live.idle ? now - live.lastUsedAt : 0,
       queued: owner.queued,
       inFlight: owner.inFlight,
-      ...clientFacts(owner),
+      ...owner.clientFacts(),
     });
   }
   return infos;

@@ -81,6 +81,8 @@ export class PersistentMcpSession implements AsyncDisposable {
   readonly #owner: SessionOwner;
 
   /**
+   * Makes a session that is ready for calls.
+   *
    * @param init connection, auth record, and who makes the calls
    * @throws {McpRuntimeError} `CONNECTION_INVALID` for a bad connection or auth record
    */

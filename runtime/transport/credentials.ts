@@ -74,6 +74,8 @@ export class CredentialsSource {
   #renewal: Promise<GivenCredentials> | undefined;
 
   /**
+   * Makes a source; the hook is not asked before the first request.
+   *
    * @param hook the program's hook
    * @param init what it is asked for
    * @throws {McpRuntimeError} `INPUT_INVALID` when the limit is not a number of at least 0

@@ -15,7 +15,14 @@ import type { InheritEnv } from "./environment.ts";
 import { StdioTransport } from "./stdio.ts";
 
 export type * from "./message.ts";
-export type { CredentialsHook, CredentialsRequest, CredentialsSource, RejectedCredentials } from "./credentials.ts";
+export type {
+  CredentialsHook,
+  CredentialsRequest,
+  CredentialsSource,
+  CredentialsSourceInit,
+  GivenCredentials,
+  RejectedCredentials,
+} from "./credentials.ts";
 export type { InheritEnv } from "./environment.ts";
 
 /** Options of {@linkcode createTransport}; each transport reads those that concern it. */
