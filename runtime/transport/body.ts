@@ -4,6 +4,7 @@
  * @module
  */
 import { startTimer, type Timer } from "../timers.ts";
+import { ChunkReader } from "./chunks.ts";
 
 /** The body was longer than allowed; the rest of it was not read. */
 export class BodyTooLarge extends Error {}
@@ -58,12 +59,12 @@ async function readBytes(
 ): Promise<Uint8Array> {
   let bytes = new Uint8Array(expected > 0 ? expected : 64 * 1024);
   let length = 0;
-  const reader = body.getReader();
-  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+  const reader = new ChunkReader(body);
+  for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
     onChunk();
-    const end = length + value!.length;
+    const end = length + chunk.length;
     if (end > maxBytes) {
-      await reader.cancel().catch(() => {}); // A body that broke at this moment needs no cancelling.
+      await reader.cancel();
       throw new BodyTooLarge();
     }
     if (end > bytes.length) {
@@ -71,7 +72,7 @@ async function readBytes(
       grown.set(bytes.subarray(0, length));
       bytes = grown;
     }
-    bytes.set(value!, length);
+    bytes.set(chunk, length);
     length = end;
   }
   return bytes.subarray(0, length);
@@ -87,22 +88,22 @@ async function readBytes(
  */
 export async function readStart(response: Response, maxBytes: number, maxMs: number): Promise<string> {
   if (response.body === null) return "";
-  const reader = response.body.getReader();
+  const reader = new ChunkReader(response.body);
   const decoder = new TextDecoder();
-  const timer: Timer | undefined = startTimer(() => void reader.cancel().catch(() => {}), maxMs);
+  const timer: Timer | undefined = startTimer(() => void reader.cancel(), maxMs);
   let text = "";
   let left = maxBytes;
   try {
-    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
-      text += decoder.decode(value!.subarray(0, left), { stream: true });
-      left -= value!.length;
+    for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
+      text += decoder.decode(chunk.subarray(0, left), { stream: true });
+      left -= chunk.length;
       if (left <= 0) break;
     }
   } catch {
     // It broke in the middle: what came is enough to be shown.
   } finally {
     clearTimeout(timer);
-    await reader.cancel().catch(() => {});
+    await reader.cancel();
   }
   return text;
 }

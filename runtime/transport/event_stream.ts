@@ -4,14 +4,8 @@
  * @module
  */
 import { createParser } from "eventsource-parser";
-import { startTimer } from "../timers.ts";
 import { BodyTooLarge } from "./body.ts";
-
-/**
- * How long a stream may stay open once its answer came. Servers end it at once, and reading that end keeps the
- * connection for the next request; a stream that stays open is cancelled.
- */
-const END_GRACE_MS = 50;
+import { ChunkReader } from "./chunks.ts";
 
 /** What a reader of events is told. */
 export interface EventSink {
@@ -26,12 +20,13 @@ export interface EventSink {
 }
 
 /**
- * Reads events until the sink needs no more, the stream ends or it breaks. In each case the stream is released.
+ * Reads events until the stream ends or breaks. Once the sink needs no more, only the end is waited for: reading it keeps
+ * the connection for the next request. Whoever cannot wait aborts the request.
  *
  * @param body the body of a response
  * @param maxBytes longest event
  * @param sink is told what comes
- * @returns resolves at the end of the stream, and in the background after the sink needs no more
+ * @returns resolves at the end of the stream
  * @throws {BodyTooLarge} for an event that is too long; what broke the stream otherwise
  */
 export async function readEvents(body: ReadableStream<Uint8Array>, maxBytes: number, sink: EventSink): Promise<void> {
@@ -48,28 +43,16 @@ export async function readEvents(body: ReadableStream<Uint8Array>, maxBytes: num
     onRetry: (ms) => sink.onRetry(ms),
     onError: ({ type }) => void (tooLarge ||= type === "max-buffer-size-exceeded"),
   });
-  const reader = body.getReader();
+  const reader = new ChunkReader(body);
   const decoder = new TextDecoder();
-  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+  for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
     sink.onChunk();
-    parser.feed(decoder.decode(value, { stream: true }));
-    if (tooLarge) {
-      await reader.cancel().catch(() => {}); // A stream that broke at this moment needs no cancelling.
-      throw new BodyTooLarge();
-    }
-    if (enough) return await readEnd(reader);
-  }
-}
-
-/** The answer is there; nothing that happens to the stream now matters. */
-async function readEnd(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-  const timer = startTimer(() => void reader.cancel().catch(() => {}), END_GRACE_MS);
-  try {
-    while (!(await reader.read()).done);
-  } catch {
-    // Broken after the answer: the connection is gone, the answer is not.
-  } finally {
-    clearTimeout(timer);
+    // After the answer only the end is waited for; what else comes is nobody's.
+    if (enough) continue;
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    if (!tooLarge) continue;
+    await reader.cancel();
+    throw new BodyTooLarge();
   }
 }
 

@@ -39,6 +39,8 @@ export interface ExchangeHost {
   onInitialized(headers: Headers): void;
   /** The server does not know the session. */
   onSessionUnknown(): void;
+  /** The response came as an event; the stream may still be open. */
+  onAnswered(exchange: Exchange): void;
 }
 
 /** One message on its way to the server, and what comes back for it. */
@@ -218,6 +220,7 @@ export class Exchange {
       return false; // An event of something else; should it have been the answer, the end of the stream tells.
     }
     for (const each of Array.isArray(message) ? message : [message]) this.#deliver(each);
+    if (this.#state === "answered") this.#host.onAnswered(this);
     return this.#state !== "sent";
   }
 

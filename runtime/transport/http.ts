@@ -6,7 +6,7 @@
 import type { AuthRecord } from "../auth.ts";
 import type { HttpSourceTransport, McpSourceConnection } from "../connection.ts";
 import { limitOf } from "../limits.ts";
-import { settledWithin, startTimer } from "../timers.ts";
+import { settledWithin, startTimer, type Timer } from "../timers.ts";
 import { discard } from "./body.ts";
 import { CredentialsSource } from "./credentials.ts";
 import { type Endpoint, endpointOf } from "./endpoint.ts";
@@ -18,6 +18,12 @@ import type { TransportOptions } from "./mod.ts";
 
 /** How long the acceptance of a notification or a response may take, in milliseconds. */
 const NOTIFICATION_MS = 30_000;
+
+/**
+ * How long a stream may stay open once its answer came, in milliseconds, twice at most. Servers end it at once, and
+ * waiting for that keeps the connection for the next request; a stream that stays open is ended by us.
+ */
+const END_GRACE_MS = 50;
 
 /** Longer session ids are refused: one is sent with each request. */
 const MAX_SESSION_ID_LENGTH = 1_024;
@@ -49,6 +55,9 @@ export class HttpTransport implements McpTransport {
   #protocolVersion: string | undefined;
   #headers: Record<"POST" | "GET", Record<string, string>>;
   #sessionUnknown = false;
+  /** Answered exchanges whose streams are open still. One timer serves them all: a timer for each costs more than it. */
+  readonly #ending = new Set<Exchange>();
+  #endTimer: Timer | undefined;
   #closing: Promise<void> | undefined;
 
   /**
@@ -105,6 +114,7 @@ export class HttpTransport implements McpTransport {
     } finally {
       clearTimeout(timer);
       this.#exchanges.delete(exchange);
+      this.#ending.delete(exchange);
       if (id !== undefined && this.#requests.get(id) === exchange) this.#requests.delete(id);
     }
   }
@@ -120,6 +130,7 @@ export class HttpTransport implements McpTransport {
 
   async #close(): Promise<void> {
     this.#state = "closed";
+    clearTimeout(this.#endTimer);
     for (const exchange of this.#exchanges) exchange.end("closed");
     if (this.sessionId !== undefined && !this.#sessionUnknown) await this.#endSession();
     this.onclose?.();
@@ -151,6 +162,7 @@ export class HttpTransport implements McpTransport {
       onMessage: (message) => this.#onMessage(message),
       onInitialized: (headers) => this.#onInitialized(headers),
       onSessionUnknown: () => void (this.#sessionUnknown = true),
+      onAnswered: (exchange) => this.#onAnswered(exchange),
     };
   }
 
@@ -162,6 +174,20 @@ export class HttpTransport implements McpTransport {
       // A listener's failure is not the server's.
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  #onAnswered(exchange: Exchange): void {
+    this.#ending.add(exchange);
+    if (this.#state === "open") this.#endTimer ??= startTimer(() => this.#endStreams([exchange]), END_GRACE_MS);
+  }
+
+  /** @param due exchanges that have had their time since the answer */
+  #endStreams(due: readonly Exchange[]): void {
+    for (const exchange of due) {
+      if (this.#ending.delete(exchange)) exchange.end("cancelled");
+    }
+    const rest = [...this.#ending];
+    this.#endTimer = rest.length === 0 ? undefined : startTimer(() => this.#endStreams(rest), END_GRACE_MS);
   }
 
   #onInitialized(headers: Headers): void {
