@@ -5,6 +5,7 @@
  */
 import type { ExitStatus, OutputHandlers, ProcessHost, ServerProcess, SpawnRequest } from "./process.ts";
 import { SpawnFailure } from "./process.ts";
+import { hasRunningMember } from "./process_group.ts";
 
 type DenoApi = typeof Deno;
 
@@ -166,10 +167,13 @@ class DenoProcess implements ServerProcess {
     try {
       // Signal 0 only asks (POSIX kill). Deno's types do not know it, its runtime does.
       this.#deno.kill(-this.pid, 0 as unknown as Deno.Signal);
-      return true;
     } catch {
       return false; // No such group.
     }
+    const deno = this.#deno;
+    return hasRunningMember(this.pid, function* () {
+      for (const { name } of deno.readDirSync("/proc")) yield name;
+    }, (path) => deno.readTextFileSync(path));
   }
 
   release(): void {

@@ -6,6 +6,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { ExitStatus, OutputHandlers, ProcessHost, ServerProcess, SpawnRequest } from "./process.ts";
 import { SpawnFailure } from "./process.ts";
+import { hasRunningMember } from "./process_group.ts";
 
 interface NodeProcess {
   platform: string;
@@ -21,6 +22,8 @@ interface NodeModules {
   spawn: typeof import("node:child_process").spawn;
   spawnSync: typeof import("node:child_process").spawnSync;
   statSync: typeof import("node:fs").statSync;
+  readdirSync: typeof import("node:fs").readdirSync;
+  readFileSync: typeof import("node:fs").readFileSync;
 }
 
 /** What Node's sockets can do beyond the streams that its types promise for a child. */
@@ -40,8 +43,8 @@ export function nodeHost(): ProcessHost | undefined {
   const fs = process?.getBuiltinModule?.("node:fs");
   if (process === undefined || !childProcess || !fs) return undefined;
   const { spawn, spawnSync } = childProcess as NodeModules;
-  const { statSync } = fs as NodeModules;
-  return new NodeHost({ process, spawn, spawnSync, statSync });
+  const { statSync, readdirSync, readFileSync } = fs as NodeModules;
+  return new NodeHost({ process, spawn, spawnSync, statSync, readdirSync, readFileSync });
 }
 
 class NodeHost implements ProcessHost {
@@ -166,10 +169,12 @@ class NodeServerProcess implements ServerProcess {
   groupAlive(): boolean {
     if (!this.#request.ownGroup) return false;
     try {
-      return this.#node.process.kill(-this.pid, 0);
+      this.#node.process.kill(-this.pid, 0);
     } catch {
       return false; // No such group.
     }
+    const { readdirSync, readFileSync } = this.#node;
+    return hasRunningMember(this.pid, () => readdirSync("/proc"), (path) => readFileSync(path, "latin1"));
   }
 
   release(): void {
