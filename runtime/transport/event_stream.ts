@@ -27,7 +27,7 @@ export interface EventSink {
  * @param maxBytes longest event
  * @param sink is told what comes
  * @returns resolves at the end of the stream
- * @throws {BodyTooLarge} for an event that is too long; what broke the stream otherwise
+ * @throws {BodyTooLarge} for an event that is too long; what the sink throws; what broke the stream otherwise
  */
 export async function readEvents(body: ReadableStream<Uint8Array>, maxBytes: number, sink: EventSink): Promise<void> {
   let enough = false;
@@ -45,14 +45,16 @@ export async function readEvents(body: ReadableStream<Uint8Array>, maxBytes: num
   });
   const reader = new ChunkReader(body);
   const decoder = new TextDecoder();
-  for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
-    sink.onChunk();
-    // After the answer only the end is waited for; what else comes is nobody's.
-    if (enough) continue;
-    parser.feed(decoder.decode(chunk, { stream: true }));
-    if (!tooLarge) continue;
+  try {
+    for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
+      sink.onChunk();
+      // After the answer only the end is waited for; what else comes is nobody's.
+      if (!enough) parser.feed(decoder.decode(chunk, { stream: true }));
+      if (tooLarge) throw new BodyTooLarge();
+    }
+  } catch (error) {
     await reader.cancel();
-    throw new BodyTooLarge();
+    throw error;
   }
 }
 

@@ -104,6 +104,8 @@ export class Exchange {
       this.#host.onReceived();
       await this.#read(response);
     } catch (error) {
+      // Whatever was not read of the answer goes with the request.
+      this.#controller.abort();
       if (this.#state === "cancelled" || this.#state === "answered") return;
       const delivery = sent ? "unknown" : "not-sent";
       if (this.#state === "closed") throw this.#host.failures.closed(delivery);

@@ -20,7 +20,7 @@ import { parseChallenge } from "./challenge.ts";
 /** As much of an error page is read as may hold a JSON-RPC error and a word to people. */
 const ERROR_BODY_BYTES = 16 * 1024;
 /** How long an error page may take, in milliseconds; its status says the most. */
-const ERROR_BODY_MS = 2_000;
+const ERROR_BODY_MS = 500;
 
 /** Errors by which a runtime says that no connection was made, so that nothing can have been written. */
 const NOT_CONNECTED = new Set([
