@@ -53,23 +53,28 @@ Deno.test("a server that outlives its wrapper is ended, whether the wrapper was 
   }
 });
 
-Deno.test("close gives up a pipe that a process outside the server's group holds (S11)", async () => {
-  // setsid: a daemon that the server left behind on purpose. It is not ours to end, but it must not block the close.
-  const say = 'echo "{\\"jsonrpc\\":\\"2.0\\",\\"method\\":\\"pid\\",\\"params\\":{\\"pid\\":$$}}"; exec sleep 20';
-  const script = `SAY='${say}'; setsid sh -c "$SAY" & read line`;
-  const conversation = new RawConversation(stdioConnection({ command: "/bin/sh", args: ["-c", script] }));
-  const told = Promise.withResolvers<number>();
-  conversation.transport.onmessage = (message) => {
-    if ("params" in message) told.resolve(message.params?.pid as number);
-  };
-  await conversation.transport.start();
-  const daemon = await deadline(told.promise, BOUND_MS);
-  try {
-    await deadline(conversation.transport.close(), BOUND_MS);
-    assertEquals([await isAlive(conversation.transport.pid!), conversation.closeEvents], [false, 1]);
-  } finally {
-    Deno.kill(daemon, "SIGKILL");
-  }
+// setsid is a program of Linux.
+Deno.test({
+  name: "close gives up a pipe that a process outside the server's group holds (S11)",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    // setsid: a daemon that the server left behind on purpose. It is not ours to end, but it must not block the close.
+    const say = 'echo "{\\"jsonrpc\\":\\"2.0\\",\\"method\\":\\"pid\\",\\"params\\":{\\"pid\\":$$}}"; exec sleep 20';
+    const script = `SAY='${say}'; setsid sh -c "$SAY" & read line`;
+    const conversation = new RawConversation(stdioConnection({ command: "/bin/sh", args: ["-c", script] }));
+    const told = Promise.withResolvers<number>();
+    conversation.transport.onmessage = (message) => {
+      if ("params" in message) told.resolve(message.params?.pid as number);
+    };
+    await conversation.transport.start();
+    const daemon = await deadline(told.promise, BOUND_MS);
+    try {
+      await deadline(conversation.transport.close(), BOUND_MS);
+      assertEquals([await isAlive(conversation.transport.pid!), conversation.closeEvents], [false, 1]);
+    } finally {
+      Deno.kill(daemon, "SIGKILL");
+    }
+  },
 });
 
 Deno.test("a server that exits at stdin's end exits with 0 and sees no signal (S12)", async () => {
@@ -142,6 +147,20 @@ for (const ending of ["return", "exit", "throw", "reject", "SIGINT", "SIGTERM", 
     await deadline(program.status, BOUND_MS);
     await reader.cancel();
     assertEquals([await isGoneWithin(leader, 5_000), await isGoneWithin(server, 5_000)], [true, true]);
+  });
+}
+
+for (const ending of ["return", "exit"]) {
+  Deno.test(`nothing is left of a program without the right to signal groups that ends by ${ending} (S17)`, async () => {
+    const config = new URL("../../deno.json", import.meta.url).pathname;
+    const permissions = ["--no-prompt", `--allow-run=${Deno.execPath()}`, "--allow-env=PATH,HOME"];
+    const { stdout } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--config", config, ...permissions, fixture("ending_client.ts"), ending, Deno.execPath()].concat(
+        serverArgs({ stdin: "ignore" }),
+      ),
+    }).output();
+    const { server } = JSON.parse(new TextDecoder().decode(stdout));
+    assertEquals(await isGoneWithin(server, 5_000), true);
   });
 }
 
