@@ -202,8 +202,7 @@ export class SessionOwner {
   close(drainMs: number = this.#limits.drainTimeoutMs): Promise<void> {
     if (this.#state === "ready" || this.#state === "opening") {
       this.#enter("closing");
-      const drained = this.#idle ? Promise.resolve() : new Promise<void>((resolve) => this.#drained = resolve);
-      this.#finish(drained);
+      this.#finish();
     }
     if (this.#state === "closing" && drainMs !== Infinity) this.#limitDrain(drainMs);
     return this.#closeResult!;
@@ -348,10 +347,10 @@ export class SessionOwner {
       this.#enter("lost");
       this.#emit({ type: "session-lost", error: reason });
       this.#rejectQueued(reason);
-      this.#finish(all || this.#idle ? Promise.resolve() : new Promise<void>((resolve) => this.#drained = resolve));
+      if (all) this.#rejectRunning(reason);
+      this.#finish();
       this.#limitDrain(this.#limits.drainTimeoutMs);
-    }
-    if (all) this.#rejectRunning(reason);
+    } else if (all) this.#rejectRunning(reason);
   }
 
   #limitDrain(ms: number): void {
@@ -380,8 +379,11 @@ export class SessionOwner {
     this.#drained?.();
   }
 
-  #finish(drained: Promise<void>): void {
-    this.#closeResult ??= drained.then(() => this.#release());
+  /** Releases everything once no call is left; the way there may change from closing to lost meanwhile. */
+  #finish(): void {
+    if (this.#closeResult) return;
+    const drained = this.#idle ? Promise.resolve() : new Promise<void>((resolve) => this.#drained = resolve);
+    this.#closeResult = drained.then(() => this.#release());
     this.#closeResult.catch(() => {}); // Whoever called close hears of it; nobody has to.
   }
 
