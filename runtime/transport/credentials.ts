@@ -58,6 +58,13 @@ export interface CredentialsSourceInit {
   timeoutMs?: number | undefined;
 }
 
+/** One question to the hook that several requests wait for. */
+interface Renewal {
+  readonly answer: Promise<GivenCredentials>;
+  readonly controller: AbortController;
+  waiters: number;
+}
+
 /**
  * One credentials hook as the sessions of one connection, scope and fingerprint share it.
  *
@@ -71,7 +78,8 @@ export class CredentialsSource {
   readonly #limitMs: number;
   #turn = 0;
   #newest: GivenCredentials | undefined;
-  #renewal: Promise<GivenCredentials> | undefined;
+  #renewed: GivenCredentials | undefined;
+  #renewal: Renewal | undefined;
 
   /**
    * Makes a source; the hook is not asked before the first request.
@@ -116,31 +124,46 @@ export class CredentialsSource {
     challenge: string | null,
     signal: AbortSignal,
   ): Promise<GivenCredentials | undefined> {
-    const newest = this.#newest;
-    // 403 asks for more rights than the newest token may have, so only an answer to this very challenge helps.
-    if (!this.#renewal && status === 401 && newest && newest.turn > refused.turn && differs(newest, refused)) {
-      return newest;
+    const known = this.#renewal ? undefined : this.#newer(refused, status);
+    if (known) return known;
+    const renewal = this.#renewal ??= this.#renew({ status, sentHeaders: { ...refused.headers }, challenge });
+    renewal.waiters++;
+    try {
+      const renewed = await untilAborted(renewal.answer, signal);
+      return differs(renewed, refused) ? renewed : undefined;
+    } finally {
+      if (--renewal.waiters === 0) renewal.controller.abort(signal.reason);
     }
-    this.#renewal ??= this.#renew({ status, sentHeaders: { ...refused.headers }, challenge });
-    const renewed = await untilAborted(this.#renewal, signal);
-    return differs(renewed, refused) ? renewed : undefined;
   }
 
-  async #renew(rejected: RejectedCredentials): Promise<GivenCredentials> {
-    try {
-      const renewed = await this.#ask(rejected, undefined);
+  /** 403 asks for more rights than a known token may have, so only an answer to that very challenge helps. */
+  #newer(refused: GivenCredentials, status: number): GivenCredentials | undefined {
+    if (status !== 401) return undefined;
+    return [this.#renewed, this.#newest].find((given) => given && given.turn > refused.turn && differs(given, refused));
+  }
+
+  #renew(rejected: RejectedCredentials): Renewal {
+    const controller = new AbortController();
+    const answer = this.#ask(rejected, controller.signal).then((renewed) => {
       this.#remember(renewed);
+      this.#renewed = renewed;
       return renewed;
-    } finally {
-      this.#renewal = undefined;
-    }
+    });
+    const renewal = { answer, controller, waiters: 0 };
+    const done = () => {
+      if (this.#renewal === renewal) this.#renewal = undefined;
+    };
+    answer.then(done, done);
+    // With the last waiter the renewal ends; whoever comes then starts another.
+    controller.signal.addEventListener("abort", done, { once: true });
+    return renewal;
   }
 
   #remember(given: GivenCredentials): void {
     if (!this.#newest || given.turn > this.#newest.turn) this.#newest = given;
   }
 
-  async #ask(rejected: RejectedCredentials | undefined, signal: AbortSignal | undefined): Promise<GivenCredentials> {
+  async #ask(rejected: RejectedCredentials | undefined, signal: AbortSignal): Promise<GivenCredentials> {
     const { connection, auth, scope } = this.#init;
     // A turn is taken when the hook answers: what it says later is newer, whenever it was asked.
     const controller = new AbortController();
@@ -157,12 +180,12 @@ export class CredentialsSource {
       const headers = checkedHeaders(await this.#limited(answer, controller, signal), connection.id);
       return { headers, turn: ++this.#turn };
     } catch (error) {
-      if (signal?.aborted && error === signal.reason) throw error;
+      if (signal.aborted && error === signal.reason) throw error;
       throw this.#failure(error, rejected);
     }
   }
 
-  async #limited<T>(answer: Promise<T>, controller: AbortController, signal: AbortSignal | undefined): Promise<T> {
+  async #limited<T>(answer: Promise<T>, controller: AbortController, signal: AbortSignal): Promise<T> {
     const startedAt = Date.now();
     let timer: Timer | undefined;
     const expired = new Promise<never>((_, reject) => {
@@ -174,8 +197,7 @@ export class CredentialsSource {
     });
     answer.catch(() => {}); // An answer that comes after the limit is nobody's.
     try {
-      const settled = Promise.race([answer, expired]);
-      return await (signal ? untilAborted(settled, signal, (reason) => controller.abort(reason)) : settled);
+      return await untilAborted(Promise.race([answer, expired]), signal, (reason) => controller.abort(reason));
     } finally {
       clearTimeout(timer);
     }

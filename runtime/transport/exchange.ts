@@ -109,12 +109,8 @@ export class Exchange {
       if (this.#state === "cancelled" || this.#state === "answered") return;
       const delivery = sent ? "unknown" : "not-sent";
       if (this.#state === "closed") throw this.#host.failures.closed(delivery);
-      throw error instanceof McpRuntimeError ? error : this.#host.failures.network(error, delivery, this.#doing);
+      throw error instanceof McpRuntimeError ? error : this.#host.failures.network(error, delivery);
     }
-  }
-
-  get #doing(): string {
-    return this.#state === "unsent" ? "could not be asked" : "did not answer";
   }
 
   async #read(response: Response): Promise<void> {
@@ -253,7 +249,7 @@ export class Exchange {
     const what = `ended the stream of its answer early${tries}`;
     throw reason === undefined
       ? failures.noAnswer(what, 200, "text/event-stream")
-      : failures.network(reason, "unknown", what);
+      : failures.broken(reason, "unknown", what);
   }
 
   async #resumed(response: Response): Promise<Response> {
@@ -290,7 +286,7 @@ export class Exchange {
     if (mine && "error" in message && this.#host.hasSession) this.#checkSession(message.error);
     if (mine) this.#state = "answered";
     else this.#resumptions = 0;
-    this.#host.onMessage(message);
+    this.#host.onMessage("error" in message ? this.#host.failures.cleaned(message) : message);
   }
 
   #checkSession(error: unknown): void {

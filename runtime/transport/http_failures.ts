@@ -16,6 +16,7 @@ import {
 import { excerpt, type Redactor, redactorFor, safeCause } from "../secrets.ts";
 import { mediaTypeOf, readStart } from "./body.ts";
 import { parseChallenge } from "./challenge.ts";
+import type { JsonRpcErrorResponse } from "./message.ts";
 
 /** As much of an error page is read as may hold a JSON-RPC error and a word to people. */
 const ERROR_BODY_BYTES = 16 * 1024;
@@ -100,18 +101,34 @@ export class HttpFailures {
     this.#secrets = [...values, ...this.#secrets].slice(0, 32);
   }
 
+  /**
+   * A JSON-RPC error as it may be passed on: the client knows the secrets of the configuration, but not those that the
+   * hook gave.
+   *
+   * @param response the error response
+   * @returns it without the hook's secrets
+   */
+  cleaned(response: JsonRpcErrorResponse): JsonRpcErrorResponse {
+    if (this.#secrets.length === 0) return response;
+    return { ...response, error: this.redactor.redactJson(response.error) as JsonRpcErrorResponse["error"] };
+  }
+
   /** Knows the secrets; made when something failed, because most connections never need it. */
   get redactor(): Redactor {
     return redactorFor(this.#connection, this.#auth, this.#secrets);
   }
 
   /** `fetch` or a body failed. */
-  network(error: unknown, delivery: Delivery, doing: string): McpRuntimeError {
+  network(error: unknown, delivery: Delivery): McpRuntimeError {
+    if (isNotConnected(error)) return this.broken(error, "not-sent", "could not be reached");
+    return this.broken(error, delivery, delivery === "not-sent" ? "could not be asked" : "did not answer");
+  }
+
+  /** The same with what is known of the delivery, whatever the failure was. */
+  broken(error: unknown, delivery: Delivery, doing: string): McpRuntimeError {
     const cause = safeCause(error, this.redactor);
-    const codes = codesOf(error);
-    const limit = codes.map((code) => NODE_LIMITS[code]).find((text) => text !== undefined);
-    const said = limit ?? deepestMessage(cause);
-    return this.#http(`${doing}: ${said}`, { delivery: isNotConnected(error, codes) ? "not-sent" : delivery, cause });
+    const limit = codesOf(error).map((code) => NODE_LIMITS[code]).find((text) => text !== undefined);
+    return this.#http(`${doing}: ${limit ?? deepestMessage(cause)}`, { delivery, cause });
   }
 
   /** The server answered with a status that is no success. */
@@ -219,11 +236,15 @@ function codesOf(error: unknown): string[] {
 
 /**
  * Deno tells a failed connect only in words; `client error (Connect)` covers name lookup, TCP and TLS, all of them
- * before the request is written. A request that failed later says `SendRequest` or `connection error`.
+ * before the request is written. A request that failed later says `client error (SendRequest)`.
  */
-function isNotConnected(error: unknown, codes: readonly string[]): boolean {
-  if (codes.some((code) => NOT_CONNECTED.has(code))) return true;
-  return error instanceof TypeError && /: client error \(Connect\)(?::|$)/.test(error.message);
+function isNotConnected(error: unknown): boolean {
+  if (codesOf(error).some((code) => NOT_CONNECTED.has(code))) return true;
+  for (let i = 0; i < 4 && error instanceof Error; i++) {
+    if (/: client error \(Connect\)(?::|$)/.test(error.message)) return true;
+    error = error.cause;
+  }
+  return false;
 }
 
 function deepestMessage(cause: unknown): string {

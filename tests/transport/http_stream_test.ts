@@ -141,6 +141,22 @@ for (
   });
 }
 
+Deno.test("H5 HttpTransport: a resumption that cannot connect is tried again, and never called not-sent", async () => {
+  await using server = resumable(["retry: 1\nid: 1\ndata:\n\n"], (_, call) => events([responseEvent(call)]));
+  let gets = 0;
+  const fetch = (input: string, init: RequestInit) => {
+    if (init.method !== "GET") return globalThis.fetch(input, init);
+    gets++;
+    return Promise.reject(
+      new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNREFUSED" }) }),
+    );
+  };
+  await using pool = new McpRuntimePool(new PersistentSessionFactory({ fetch }));
+  const error = await failureOf(pool.callTool(connectionTo(server.url), null, "echo", {}));
+  assertEquals([error.code, error.delivery], ["HTTP_ERROR", "unknown"]);
+  assertEquals(gets, 5);
+});
+
 Deno.test("H5 HttpTransport: an empty event id takes the id back, so the stream is not resumed", async () => {
   await using server = resumable(["id: 1\ndata:\n\n", "id:\ndata:\n\n"], (_, call) => events([responseEvent(call)]));
   await using pool = new McpRuntimePool();
