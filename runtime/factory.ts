@@ -194,8 +194,8 @@ export class PersistentSessionFactory {
     const key = `${scope === undefined ? "" : JSON.stringify(scope)} ${connectionRuntimeFingerprint(connection, auth)}`;
     let entry = this.#sources.get(key);
     if (!entry) {
-      const timeoutMs = this.#options.credentialsTimeoutMs;
-      entry = { source: new CredentialsSource(hook, { connection, auth, scope, timeoutMs }), users: 0 };
+      const { credentialsTimeoutMs: timeoutMs, fetch } = this.#options;
+      entry = { source: new CredentialsSource(hook, { connection, auth, scope, timeoutMs, fetch }), users: 0 };
       this.#sources.set(key, entry);
     }
     entry.users++;

@@ -33,6 +33,8 @@ export interface CredentialsRequest {
   signal: AbortSignal;
   /** Set when the server refused what the hook gave before: get something newer. */
   rejected?: RejectedCredentials;
+  /** The `fetch` that was injected for the session, for hooks that make requests themselves. */
+  fetch?: (input: string, init: RequestInit) => Promise<Response>;
 }
 
 /** Gives the headers for one HTTP request. They are laid over all others and are not part of the fingerprint. */
@@ -56,6 +58,8 @@ export interface CredentialsSourceInit {
   scope?: string | undefined;
   /** Longest wait for one answer of the hook, in milliseconds. Default 30 000. */
   timeoutMs?: number | undefined;
+  /** Handed to the hook. */
+  fetch?: CredentialsRequest["fetch"] | undefined;
 }
 
 /** One question to the hook that several requests wait for. */
@@ -164,7 +168,7 @@ export class CredentialsSource {
   }
 
   async #ask(rejected: RejectedCredentials | undefined, signal: AbortSignal): Promise<GivenCredentials> {
-    const { connection, auth, scope } = this.#init;
+    const { connection, auth, scope, fetch } = this.#init;
     // A turn is taken when the hook answers: what it says later is newer, whenever it was asked.
     const controller = new AbortController();
     const answer = Promise.resolve().then(() =>
@@ -173,6 +177,7 @@ export class CredentialsSource {
         auth,
         signal: controller.signal,
         ...(scope === undefined ? {} : { scope }),
+        ...(fetch === undefined ? {} : { fetch }),
         ...(rejected === undefined ? {} : { rejected }),
       })
     );

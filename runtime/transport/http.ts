@@ -227,11 +227,11 @@ export class HttpTransport implements McpTransport {
 function sourceOf(
   connection: McpSourceConnection,
   auth: AuthRecord | null,
-  { credentials, scope, credentialsTimeoutMs: timeoutMs }: TransportOptions,
+  { credentials, scope, credentialsTimeoutMs: timeoutMs, fetch }: TransportOptions,
 ): CredentialsSource | undefined {
   if (typeof credentials !== "function") {
     limitOf("credentialsTimeoutMs", timeoutMs);
     return credentials;
   }
-  return new CredentialsSource(credentials, { connection, auth, scope, timeoutMs });
+  return new CredentialsSource(credentials, { connection, auth, scope, timeoutMs, fetch });
 }
