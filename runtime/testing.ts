@@ -1,0 +1,397 @@
+/**
+ * What a test of a service needs in place of an MCP server: an in-memory server whose tools are functions. It speaks the
+ * protocol over a transport of its own, so that everything between the service and the wire is the real thing. It needs
+ * no permission, no process and no network, follows fake timers, and belongs to no test framework.
+ *
+ * @example
+ * ```ts
+ * import { McpRuntimePool, PersistentSessionFactory } from "@wf/sources-mcp";
+ * import { FakeMcpServer } from "@wf/sources-mcp/testing";
+ *
+ * const server = new FakeMcpServer({ tools: { add: ({ a, b }) => ({ sum: Number(a) + Number(b) }) } });
+ * await using pool = new McpRuntimePool(new PersistentSessionFactory({ createTransport: server.createTransport }));
+ * const calculator = { ...server.connection, id: "calculator.test", provider: "calculator" };
+ * const { output } = await pool.callTool(calculator, null, "add", { a: 1, b: 2 });
+ * console.log(output, server.calls.length); // { sum: 3 } 1
+ * ```
+ *
+ * @module
+ */
+import type { AuthRecord } from "./auth.ts";
+import type { McpSourceConnection } from "./connection.ts";
+import { McpRuntimeError } from "./errors.ts";
+import { PersistentSessionFactory, type SessionContext, type SessionFactoryOptions } from "./factory.ts";
+import { isPlainObject } from "./json.ts";
+import type { PersistentMcpSession } from "./session.ts";
+import type {
+  JsonRpcMessage,
+  JsonRpcRequest,
+  McpTransport,
+  RequestId,
+  TransportSendOptions,
+} from "./transport/message.ts";
+
+/** What a fake tool is given beside its arguments. */
+export interface FakeToolContext {
+  /** Number of the session that the call came on: 1, 2, … Keep state in a map by it. */
+  readonly session: number;
+  /** Number of the call on this server: 1, 2, … */
+  readonly call: number;
+  /** `_meta` of the request. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** Aborted when the client cancelled the call or the session ended. */
+  readonly signal: AbortSignal;
+  /** Reports progress to the caller. */
+  progress(progress: number, total?: number, message?: string): void;
+  /** Waits, in milliseconds of real or fake time; rejects when the call is cancelled. */
+  delay(ms: number): Promise<void>;
+}
+
+/**
+ * A tool as a function. Its value becomes the result: text becomes a text block; an object with `content`,
+ * `structuredContent`, `toolResult` or `isError` is sent as it is; any other object becomes `structuredContent`;
+ * `undefined` becomes an empty result. What it throws becomes a result with outcome `error`, except a
+ * {@linkcode FakeRpcError}, which becomes a JSON-RPC error. A promise that never settles is a call without an answer.
+ */
+export type FakeTool = (args: Record<string, unknown>, context: FakeToolContext) => unknown;
+
+/** Thrown by a fake tool to answer with a JSON-RPC error. */
+export class FakeRpcError extends Error {
+  /** The JSON-RPC error code. */
+  readonly rpcCode: number;
+  /** The error's data. */
+  readonly data?: unknown;
+
+  /**
+   * Makes the error.
+   *
+   * @param rpcCode the JSON-RPC error code, such as -32602
+   * @param message the error's message
+   * @param data the error's data, if any
+   */
+  constructor(rpcCode: number, message: string, data?: unknown) {
+    super(message);
+    this.name = "FakeRpcError";
+    this.rpcCode = rpcCode;
+    if (data !== undefined) this.data = data;
+  }
+}
+
+/** One call that a fake server saw. */
+export interface FakeCall {
+  /** Name of the tool. */
+  readonly toolName: string;
+  /** Its arguments. */
+  readonly args: Readonly<Record<string, unknown>>;
+  /** `_meta` of the request. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** Number of the session it came on. */
+  readonly session: number;
+  /** `running` until the tool is done; `cancelled` when the client gave it up; `lost` when its session ended before. */
+  outcome: "running" | "ok" | "error" | "cancelled" | "lost";
+}
+
+/** Options of {@linkcode FakeMcpServer}. */
+export interface FakeMcpServerOptions {
+  /** The tools by name. */
+  tools?: Readonly<Record<string, FakeTool>>;
+  /** How long `initialize` takes, in milliseconds; `Infinity` for never. Default 0. */
+  openDelayMs?: number;
+  /** The revision that `initialize` answers with. Default: the one the client asked for. */
+  protocolVersion?: string;
+}
+
+/** An in-memory MCP server. One can serve any number of sessions, of any number of connections. */
+export class FakeMcpServer {
+  /** A connection that stands for this server; spread it to give it another id. */
+  readonly connection: McpSourceConnection = {
+    id: "fake.test",
+    provider: "fake",
+    account: "test",
+    transport: { kind: "stdio", command: "fake-mcp-server" },
+  };
+  /** Every call the server saw, in order. */
+  readonly calls: FakeCall[] = [];
+  /** Every message the server got, in order. */
+  readonly messages: JsonRpcMessage[] = [];
+  /** How long `initialize` takes, in milliseconds; may be changed at any time. */
+  openDelayMs: number;
+  /** When set, `initialize` is refused with this message. */
+  refuseOpenings: string | undefined;
+  readonly #tools: Map<string, FakeTool>;
+  readonly #protocolVersion: string | undefined;
+  readonly #live = new Set<FakeTransport>();
+  #opened = 0;
+  #closed = 0;
+
+  /**
+   * Makes a server.
+   *
+   * @param options its tools and how it opens
+   */
+  constructor(options: FakeMcpServerOptions = {}) {
+    this.#tools = new Map(Object.entries(options.tools ?? {}));
+    this.openDelayMs = options.openDelayMs ?? 0;
+    this.#protocolVersion = options.protocolVersion;
+  }
+
+  /** How many transports were started. */
+  get opened(): number {
+    return this.#opened;
+  }
+
+  /** How many transports have ended, however they did. */
+  get closed(): number {
+    return this.#closed;
+  }
+
+  /** Option `createTransport` of a factory: each session gets a transport to this server. */
+  readonly createTransport = (): McpTransport => new FakeTransport(this.#backend());
+
+  /**
+   * Stands in for the factory of a pool: `new McpRuntimePool(server.sessionFactory())`.
+   *
+   * @param options limits of the sessions
+   * @returns a session factory
+   */
+  sessionFactory(options: SessionFactoryOptions = {}): (
+    connection: McpSourceConnection,
+    auth: AuthRecord | null,
+    context?: SessionContext,
+  ) => Promise<PersistentMcpSession> {
+    const factory = new PersistentSessionFactory({ ...options, createTransport: this.createTransport });
+    return (connection, auth, context) =>
+      factory.create({ ...connection, transport: this.connection.transport! }, auth, context);
+  }
+
+  /**
+   * Ends every live session as a server does that dies: running calls may have run.
+   *
+   * @param message what the loss is called
+   */
+  crash(message = "the fake server crashed"): void {
+    for (const transport of [...this.#live]) transport.crash(message);
+  }
+
+  /** Forgets every live session, as an HTTP server does that restarts: their next call is refused, and did not run. */
+  forgetSessions(): void {
+    for (const transport of this.#live) transport.forgotten = true;
+  }
+
+  #backend(): FakeBackend {
+    return {
+      server: this,
+      started: (transport) => {
+        this.#live.add(transport);
+        return ++this.#opened;
+      },
+      ended: (transport) => {
+        if (this.#live.delete(transport)) this.#closed++;
+      },
+      tool: (name) => this.#tools.get(name),
+      protocolVersion: this.#protocolVersion,
+    };
+  }
+}
+
+interface FakeBackend {
+  server: FakeMcpServer;
+  started(transport: FakeTransport): number;
+  ended(transport: FakeTransport): void;
+  tool(name: string): FakeTool | undefined;
+  protocolVersion: string | undefined;
+}
+
+interface RunningCall {
+  record: FakeCall;
+  controller: AbortController;
+}
+
+/** One session of the server, and the transport to it. */
+class FakeTransport implements McpTransport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: ((message: JsonRpcMessage) => void) | undefined;
+  onrequesterror?: ((id: RequestId | undefined, error: McpRuntimeError) => void) | undefined;
+  lost: McpRuntimeError | undefined;
+  received = 0;
+  forgotten = false;
+  readonly #backend: FakeBackend;
+  readonly #running = new Map<RequestId, RunningCall>();
+  readonly #ended = new AbortController();
+  #session = 0;
+  #state: "new" | "open" | "ended" = "new";
+
+  constructor(backend: FakeBackend) {
+    this.#backend = backend;
+  }
+
+  start(): Promise<void> {
+    this.#state = "open";
+    this.#session = this.#backend.started(this);
+    return Promise.resolve();
+  }
+
+  async send(message: JsonRpcMessage, options: TransportSendOptions = {}): Promise<void> {
+    if (this.#state !== "open") throw this.lost?.withDelivery("not-sent") ?? this.#error("is closed", "SESSION_CLOSED");
+    options.onsent?.();
+    const call = "method" in message && "id" in message && message.method === "tools/call";
+    if (call && this.forgotten) throw this.#error("does not know the session any more", "SESSION_LOST");
+    // As a wire does: what is sent later cannot change, and what JSON cannot carry is gone.
+    const copy = JSON.parse(JSON.stringify(message)) as JsonRpcMessage;
+    this.#backend.server.messages.push(copy);
+    await Promise.resolve();
+    if ("method" in copy && "id" in copy) void this.#answer(copy as JsonRpcRequest);
+    else if ("method" in copy && copy.method === "notifications/cancelled") this.#cancelled(copy.params?.requestId);
+  }
+
+  cancel(_id: RequestId): void {
+    // The server hears of it by the notification, as over stdio.
+  }
+
+  close(): Promise<void> {
+    this.#end();
+    return Promise.resolve();
+  }
+
+  crash(message: string): void {
+    this.lost = this.#error(`was lost: ${message}`, "SESSION_LOST");
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#state === "ended") return;
+    this.#state = "ended";
+    for (const { record, controller } of this.#running.values()) {
+      record.outcome = "lost";
+      controller.abort();
+    }
+    this.#running.clear();
+    this.#ended.abort();
+    this.#backend.ended(this);
+    this.onclose?.();
+  }
+
+  async #answer(request: JsonRpcRequest): Promise<void> {
+    const { id, method, params = {} } = request;
+    if (method === "initialize") await this.#initialize(id, params);
+    else if (method === "tools/call") await this.#callTool(id, params);
+    else this.#reply({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } });
+  }
+
+  async #initialize(id: RequestId, params: Record<string, unknown>): Promise<void> {
+    const { server, protocolVersion } = this.#backend;
+    if (server.openDelayMs > 0) {
+      try {
+        await wait(server.openDelayMs, this.#ended.signal);
+      } catch {
+        return; // The client gave the opening up.
+      }
+    }
+    if (server.refuseOpenings !== undefined) {
+      this.#reply({ jsonrpc: "2.0", id, error: { code: -32000, message: server.refuseOpenings } });
+      return;
+    }
+    this.#reply({
+      jsonrpc: "2.0",
+      id,
+      result: {
+        protocolVersion: protocolVersion ?? params.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: "fake-mcp-server", version: "1.0.0" },
+      },
+    });
+  }
+
+  async #callTool(id: RequestId, params: Record<string, unknown>): Promise<void> {
+    const { calls } = this.#backend.server;
+    const { name: toolName, arguments: args = {}, _meta: meta = {} } = params as {
+      name: string;
+      arguments?: Record<string, unknown>;
+      _meta?: Record<string, unknown>;
+    };
+    const record: FakeCall = { toolName, args, meta, session: this.#session, outcome: "running" };
+    calls.push(record);
+    const running: RunningCall = { record, controller: new AbortController() };
+    this.#running.set(id, running);
+    const context = this.#context(running, calls.length);
+    try {
+      const tool = this.#backend.tool(toolName);
+      if (!tool) throw new FakeRpcError(-32602, `Unknown tool: ${toolName}`);
+      const result = toResult(await tool(args, context));
+      if (!this.#running.delete(id)) return;
+      record.outcome = result.isError === true ? "error" : "ok";
+      this.#reply({ jsonrpc: "2.0", id, result });
+    } catch (error) {
+      if (!this.#running.delete(id)) return;
+      record.outcome = "error";
+      this.#reply(failure(id, error));
+    }
+  }
+
+  #context({ record, controller: { signal } }: RunningCall, call: number): FakeToolContext {
+    return {
+      session: this.#session,
+      call,
+      meta: record.meta,
+      signal,
+      progress: (progress, total, message) =>
+        this.#reply({
+          jsonrpc: "2.0",
+          method: "notifications/progress",
+          params: { progressToken: record.meta.progressToken, progress, total, message },
+        }),
+      delay: (ms) => wait(ms, signal),
+    };
+  }
+
+  #cancelled(id: unknown): void {
+    const running = this.#running.get(id as RequestId);
+    if (!running) return;
+    this.#running.delete(id as RequestId);
+    running.record.outcome = "cancelled";
+    running.controller.abort();
+  }
+
+  #reply(message: JsonRpcMessage): void {
+    if (this.#state !== "open") return;
+    this.received++;
+    this.onmessage?.(JSON.parse(JSON.stringify(message)));
+  }
+
+  #error(what: string, code: "SESSION_CLOSED" | "SESSION_LOST"): McpRuntimeError {
+    return new McpRuntimeError(`session of the fake server ${what}`, { code });
+  }
+}
+
+function failure(id: RequestId, error: unknown): JsonRpcMessage {
+  if (error instanceof FakeRpcError) {
+    const { rpcCode: code, message, data } = error;
+    return { jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } };
+  }
+  const text = error instanceof Error ? error.message : String(error);
+  return { jsonrpc: "2.0", id, result: { content: [{ type: "text", text }], isError: true } };
+}
+
+function toResult(value: unknown): Record<string, unknown> {
+  if (value === undefined || value === null) return { content: [] };
+  if (!isPlainObject(value)) return { content: [{ type: "text", text: String(value) }] };
+  const raw = ["content", "structuredContent", "toolResult", "isError"].some((key) => key in value);
+  return raw ? value : { content: [], structuredContent: value };
+}
+
+/** This timer keeps the program alive: a test that waits for it has nothing else to wait for. */
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(new Error("the call was cancelled"));
+    };
+    const timer = ms === Infinity ? undefined : setTimeout(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
