@@ -11,6 +11,7 @@ import { BodyTooLarge, discard, mediaTypeOf, readText } from "./body.ts";
 import { readEvents } from "./event_stream.ts";
 import { type HttpFailures, readRefusal, type Refusal } from "./http_failures.ts";
 import type { HttpRequester } from "./http_requester.ts";
+import { isLegacyServer, LEGACY_STATUSES } from "./legacy_probe.ts";
 import type { JsonRpcMessage, RequestId } from "./message.ts";
 import { errorSaysSessionUnknown, refusesSession, type SessionUnknownTexts } from "./session_unknown.ts";
 
@@ -116,7 +117,7 @@ export class Exchange {
   async #read(response: Response): Promise<void> {
     if (!response.ok) return await this.#readRefusal(response);
     if (this.#id === undefined) return await discard(response);
-    if ((this.#message as { method: string }).method === "initialize") this.#initialized(response);
+    if (this.#isInitialize) this.#initialized(response);
     const mediaType = mediaTypeOf(response);
     if (mediaType === "application/json") await this.#readJson(response);
     else if (mediaType === "text/event-stream") await this.#readStreams(response);
@@ -142,7 +143,24 @@ export class Exchange {
     }
     // A JSON-RPC error for this very request says more than its status does.
     if (error && this.#id !== undefined && this.#isMine(json as object)) return this.#deliver(json as JsonRpcMessage);
+    if (error === undefined && LEGACY_STATUSES.has(status) && this.#isInitialize) await this.#checkLegacy(refusal);
     throw this.#host.failures.status(refusal, "POST");
+  }
+
+  async #checkLegacy(refusal: Refusal): Promise<void> {
+    const { requester, failures } = this.#host;
+    const init = { code: "UNSUPPORTED" as const, delivery: "not-sent" as const };
+    if (await isLegacyServer(requester, this.#host.headers("GET"), this.#controller.signal)) {
+      const what = "speaks only the old HTTP+SSE transport of MCP 2024-11-05, which is not supported; " +
+        `it answered POST with status ${refusal.status}`;
+      throw failures.refused(what, refusal, init);
+    }
+    if (refusal.status !== 405) return;
+    throw failures.refused("takes no POST (status 405), so this is no Streamable HTTP endpoint", refusal, init);
+  }
+
+  get #isInitialize(): boolean {
+    return "method" in this.#message && this.#message.method === "initialize";
   }
 
   /** The server took the request, and what it sent back is no answer: the tool may have run. */
