@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CallClock } from "./call_clock.ts";
+import { CallClocks } from "./call_clock.ts";
 import type { CallToolOptions, ToolClient } from "./client.ts";
 import { McpTimeoutError } from "./errors.ts";
 import { DEFAULT_LIMITS, limitOf } from "./limits.ts";
@@ -68,7 +68,9 @@ class GuardedClient implements ToolClient {
     const totalMs = limitOf("maxTotalTimeoutMs", options.maxTotalTimeoutMs, this.#limits.maxTotalTimeoutMs);
     const { signal, onProgress } = options;
     return new Promise((resolve, reject) => {
-      const clock = new CallClock(timeoutMs, totalMs, (elapsedMs, limitMs) => {
+      // Of its own for each call: nobody says when a client from elsewhere has ended.
+      const clocks = new CallClocks();
+      const clock = clocks.start(timeoutMs, totalMs, (elapsedMs, limitMs) => {
         release();
         reject(this.#timeoutError(toolName, elapsedMs, limitMs));
       });
@@ -77,7 +79,7 @@ class GuardedClient implements ToolClient {
         reject(signal!.reason);
       };
       const release = () => {
-        clock.stop();
+        clocks.stop();
         signal?.removeEventListener("abort", onAbort);
       };
       signal?.addEventListener("abort", onAbort, { once: true });

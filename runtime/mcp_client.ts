@@ -8,7 +8,7 @@
  * @module
  */
 import type { AuthRecord } from "./auth.ts";
-import { CallClock } from "./call_clock.ts";
+import { type CallClock, CallClocks } from "./call_clock.ts";
 import type { CallToolOptions, OpenSessionOptions, ToolClient } from "./client.ts";
 import type { McpSourceConnection } from "./connection.ts";
 import { McpRuntimeError, McpTimeoutError, RpcError } from "./errors.ts";
@@ -58,6 +58,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
   readonly #timeoutMs: number;
   readonly #maxTotalTimeoutMs: number;
   readonly #pending = new Map<RequestId, PendingRequest>();
+  readonly #clocks = new CallClocks();
   #nextId = 0;
   #messages = 0;
   #unsentReplies = 0;
@@ -112,7 +113,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
       const what = `call of tool "${toolName}"`;
       const pending = this.#send(id, "tools/call", what, params, options, resolve as (r: unknown) => void, reject);
       if (!pending) return;
-      pending.clock = new CallClock(timeoutMs, totalMs, (elapsedMs, limitMs) => {
+      pending.clock = this.#clocks.start(timeoutMs, totalMs, (elapsedMs, limitMs) => {
         this.#giveUp(pending, this.#timeoutError(pending, elapsedMs, limitMs));
       });
       if (options.signal) {
@@ -253,6 +254,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
   #end(error: McpRuntimeError): void {
     this.#ended = error;
     clearTimeout(this.#unrefTimer);
+    this.#clocks.stop();
     for (const pending of [...this.#pending.values()]) {
       this.#settle(pending)?.reject(error.withDelivery(pending.sent ? "unknown" : "not-sent"));
     }
