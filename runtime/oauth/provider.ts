@@ -84,6 +84,8 @@ export interface OAuthServerMetadataLike {
   token_endpoint: string;
   /** Response types it knows. */
   response_types_supported: string[];
+  /** Whatever else it says. */
+  [name: string]: unknown;
 }
 
 /** What discovery found, for a provider that keeps it. */
