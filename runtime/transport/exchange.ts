@@ -5,22 +5,14 @@
  */
 import { McpRuntimeError } from "../errors.ts";
 import { isPlainObject } from "../json.ts";
-import { DEFAULT_LIMITS } from "../limits.ts";
-import { startTimer } from "../timers.ts";
 import { BodyTooLarge, discard, mediaTypeOf, readText } from "./body.ts";
 import { readEvents } from "./event_stream.ts";
 import { type HttpFailures, readRefusal, type Refusal } from "./http_failures.ts";
 import type { HttpRequester } from "./http_requester.ts";
 import { isLegacyServer, LEGACY_STATUSES } from "./legacy_probe.ts";
 import type { JsonRpcMessage, RequestId } from "./message.ts";
+import { Resumption } from "./resumption.ts";
 import { errorSaysSessionUnknown, refusesSession, type SessionUnknownTexts } from "./session_unknown.ts";
-
-/** Wait before a resumption when the server asked for none, in milliseconds. */
-const RETRY_MS = 1_000;
-/** Longest wait before a resumption, whatever the server asked for, in milliseconds. */
-const MAX_RETRY_MS = 30_000;
-/** A longer event id is not sent back: headers have no room for it. */
-const MAX_EVENT_ID_LENGTH = 1_024;
 
 /** What an exchange needs of its transport. */
 export interface ExchangeHost {
@@ -53,9 +45,7 @@ export class Exchange {
   readonly #id: RequestId | undefined;
   readonly #onsent: (() => void) | undefined;
   #state: "unsent" | "sent" | "answered" | "cancelled" | "closed" = "unsent";
-  #lastEventId = "";
-  #retryMs = RETRY_MS;
-  #resumptions = 0;
+  #resumption: Resumption | undefined;
 
   /**
    * @param host the transport
@@ -201,16 +191,17 @@ export class Exchange {
 
   /** Reads the answer's stream, and those that resume it. */
   async #readStreams(first: Response): Promise<void> {
+    const resumption = this.#resumption = new Resumption(this.#host, this.#controller.signal);
     let stream: Response | undefined = first;
     while (stream) {
-      const failure = await this.#readStream(stream);
+      const failure = await this.#readStream(stream, resumption);
       if (this.#state !== "sent") return;
-      stream = await this.#resume(failure);
+      stream = await resumption.next(failure);
     }
   }
 
   /** @returns what broke the stream; `undefined` when it ended */
-  async #readStream(response: Response): Promise<unknown> {
+  async #readStream(response: Response, resumption: Resumption): Promise<unknown> {
     const { failures, maxMessageBytes } = this.#host;
     // A body of length zero may have no stream at all.
     if (response.body === null) return;
@@ -218,8 +209,8 @@ export class Exchange {
       await readEvents(response.body, maxMessageBytes, {
         onChunk: () => this.#host.onReceived(),
         onData: (data) => this.#onData(data),
-        onId: (id) => void (this.#lastEventId = id.length > MAX_EVENT_ID_LENGTH ? "" : id),
-        onRetry: (ms) => void (this.#retryMs = Math.min(ms, MAX_RETRY_MS)),
+        onId: (id) => resumption.onId(id),
+        onRetry: (ms) => resumption.onRetry(ms),
       });
     } catch (error) {
       if (error instanceof BodyTooLarge) throw failures.tooLarge("answer", maxMessageBytes);
@@ -240,70 +231,12 @@ export class Exchange {
     return this.#state !== "sent";
   }
 
-  /**
-   * Opens the rest of a stream that ended before its answer (MCP 2025-11-25, Resumability and Redelivery).
-   *
-   * @param failure what broke it
-   * @returns the rest
-   * @throws {McpRuntimeError} `HTTP_ERROR`, or `SESSION_LOST`, with delivery `unknown`: the tool may have run
-   */
-  async #resume(failure: unknown): Promise<Response> {
-    const { failures, requester } = this.#host;
-    let reason = failure;
-    while (this.#lastEventId !== "" && this.#resumptions < DEFAULT_LIMITS.maxResumptions) {
-      this.#resumptions++;
-      await this.#pause();
-      const headers = { ...this.#host.headers("GET"), "last-event-id": asHeaderValue(this.#lastEventId) };
-      try {
-        const response = await requester.send({ method: "GET", headers, signal: this.#controller.signal });
-        this.#host.onReceived();
-        return await this.#resumed(response);
-      } catch (error) {
-        if (error instanceof McpRuntimeError || this.#controller.signal.aborted) throw error;
-        reason = error;
-      }
-    }
-    const tries = this.#resumptions === 0 ? "" : ` and was resumed ${this.#resumptions} times in vain`;
-    const what = `ended the stream of its answer early${tries}`;
-    throw reason === undefined
-      ? failures.noAnswer(what, 200, "text/event-stream")
-      : failures.broken(reason, "unknown", what);
-  }
-
-  async #resumed(response: Response): Promise<Response> {
-    if (response.ok && mediaTypeOf(response) === "text/event-stream") return response;
-    const { failures } = this.#host;
-    const refusal = await readRefusal(response);
-    if (this.#host.hasSession && response.status === 404) {
-      this.#host.onSessionUnknown();
-      throw failures.sessionUnknown(404, "unknown");
-    }
-    const what = `ended the stream of its answer early and refused to resume it with status ${response.status}`;
-    throw failures.refused(what, refusal, { delivery: "unknown" });
-  }
-
-  #pause(): Promise<void> {
-    const { signal } = this.#controller;
-    return new Promise((resolve, reject) => {
-      const onAbort = () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      };
-      const timer = startTimer(() => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      }, this.#retryMs);
-      if (signal.aborted) onAbort();
-      else signal.addEventListener("abort", onAbort, { once: true });
-    });
-  }
-
   #deliver(message: unknown): void {
     if (!isMessage(message) || this.#state !== "sent") return;
     const mine = !("method" in message) && this.#isMine(message);
     if (mine && "error" in message && this.#host.hasSession) this.#checkSession(message.error);
     if (mine) this.#state = "answered";
-    else this.#resumptions = 0;
+    else this.#resumption?.onMessage();
     this.#host.onMessage("error" in message ? this.#host.failures.cleaned(message) : message);
   }
 
@@ -323,9 +256,4 @@ export class Exchange {
 
 function isMessage(value: unknown): value is JsonRpcMessage {
   return isPlainObject(value) && ("method" in value || "result" in value || "error" in value);
-}
-
-/** An event id is UTF-8 text, a header value bytes (HTML, "Last-Event-ID"). */
-function asHeaderValue(text: string): string {
-  return String.fromCharCode(...new TextEncoder().encode(text));
 }

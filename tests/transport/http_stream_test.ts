@@ -157,6 +157,13 @@ Deno.test("H5 HttpTransport: a resumption that cannot connect is tried again, an
   assertEquals(gets, 5);
 });
 
+Deno.test("H5 HttpTransport: credentials refused at a resumption do not make the call not-sent", async () => {
+  await using server = resumable(["retry: 1\nid: 1\ndata:\n\n"], () => new Response("no", { status: 401 }));
+  await using pool = new McpRuntimePool();
+  const error = await failureOf(pool.callTool(connectionTo(server.url), null, "echo", {}));
+  assertEquals([error.code, error.delivery], ["AUTH_REJECTED", "unknown"]);
+});
+
 Deno.test("H5 HttpTransport: an empty event id takes the id back, so the stream is not resumed", async () => {
   await using server = resumable(["id: 1\ndata:\n\n", "id:\ndata:\n\n"], (_, call) => events([responseEvent(call)]));
   await using pool = new McpRuntimePool();
