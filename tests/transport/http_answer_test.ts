@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertLess, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { PersistentSessionFactory } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
 import { failureOf } from "../fixtures/http/failure.ts";
@@ -166,7 +167,7 @@ for (const [name, answer] of Object.entries(SILENCE)) {
         controller.abort(reason);
         assertEquals(await call.catch((error) => error), reason);
       }
-      await gone;
+      await deadline(gone!, 10_000);
     });
   }
 }

@@ -1,4 +1,5 @@
 import { assertEquals, assertGreaterOrEqual, assertLess, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { PersistentSessionFactory } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
 import { failureOf } from "../fixtures/http/failure.ts";
@@ -191,7 +192,7 @@ Deno.test("HttpTransport: a stream that stays open after the answer is ended by 
   });
   await using pool = new McpRuntimePool();
   await pool.callTool(connectionTo(server.url), null, "echo", {});
-  await gone;
+  await deadline(gone!, 10_000);
 });
 
 Deno.test("HttpTransport: sequential event answers reuse the connection", async () => {
