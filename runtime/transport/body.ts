@@ -20,7 +20,7 @@ const ONE_READ_BYTES = 256 * 1024;
  */
 export function mediaTypeOf(response: Response): string | null {
   const value = response.headers.get("content-type");
-  if (value === null) return null;
+  if (value === null || value === "application/json") return value;
   const end = value.indexOf(";");
   return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
 }

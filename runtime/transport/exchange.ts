@@ -104,14 +104,14 @@ export class Exchange {
     }
   }
 
-  async #read(response: Response): Promise<void> {
-    if (!response.ok) return await this.#readRefusal(response);
-    if (this.#id === undefined) return await discard(response);
+  #read(response: Response): Promise<void> {
+    if (!response.ok) return this.#readRefusal(response);
+    if (this.#id === undefined) return discard(response);
     if (this.#isInitialize) this.#initialized(response);
     const mediaType = mediaTypeOf(response);
-    if (mediaType === "application/json") await this.#readJson(response);
-    else if (mediaType === "text/event-stream") await this.#readStreams(response);
-    else throw this.#unreadable(await readRefusal(response));
+    if (mediaType === "application/json") return this.#readJson(response);
+    if (mediaType === "text/event-stream") return this.#readStreams(response);
+    return this.#readOther(response);
   }
 
   #initialized(response: Response): void {
@@ -154,17 +154,18 @@ export class Exchange {
   }
 
   /** The server took the request, and what it sent back is no answer: the tool may have run. */
-  #unreadable(refusal: Refusal): McpRuntimeError {
+  async #readOther(response: Response): Promise<void> {
+    const refusal = await readRefusal(response);
     const { status } = refusal;
     if (status === 202 || status === 204 || refusal.body === "") {
-      return this.#host.failures.noAnswer(
+      throw this.#host.failures.noAnswer(
         `took the request without an answer (status ${status})`,
         status,
         refusal.mediaType,
       );
     }
     const what = `answered with status ${status} in a form that is neither JSON nor events`;
-    return this.#host.failures.refused(what, refusal, { delivery: "unknown" });
+    throw this.#host.failures.refused(what, refusal, { delivery: "unknown" });
   }
 
   async #readJson(response: Response): Promise<void> {
@@ -249,6 +250,7 @@ export class Exchange {
   /** Some servers return the id as text. */
   #isMine(message: object): boolean {
     const { id } = message as { id?: unknown };
+    if (id === this.#id) return id !== undefined;
     return this.#id !== undefined && (typeof id === "string" || typeof id === "number") &&
       String(id) === String(this.#id);
   }

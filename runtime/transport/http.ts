@@ -114,7 +114,7 @@ export class HttpTransport implements McpTransport {
     } finally {
       clearTimeout(timer);
       this.#exchanges.delete(exchange);
-      this.#ending.delete(exchange);
+      if (this.#ending.size > 0) this.#ending.delete(exchange);
       if (id !== undefined && this.#requests.get(id) === exchange) this.#requests.delete(id);
     }
   }

@@ -92,18 +92,22 @@ export class HttpRequester {
   }
 
   async #follow(request: HttpRequest, given: GivenCredentials | undefined): Promise<Response> {
-    const init: RequestInit = { method: request.method, headers: request.headers, redirect: this.#redirect };
-    init.signal = request.signal;
-    if (request.body) init.body = request.body;
-    if (given) {
-      init.headers = { ...request.headers, ...given.headers };
-      this.#failures.addSecrets(Object.values(given.headers));
-    }
+    const init = this.#initOf(request, given);
     // A cancelled request must not be told as sent.
     request.signal.throwIfAborted();
     request.onsent?.();
     const response = await this.#fetch(this.#endpoint.url, init);
     return isRedirect(response.status) ? await this.#redirected(request, init, response) : response;
+  }
+
+  #initOf({ method, headers, body, signal }: HttpRequest, given: GivenCredentials | undefined): RequestInit {
+    const init: RequestInit = { method, headers, redirect: this.#redirect, signal };
+    if (body) init.body = body;
+    if (given) {
+      init.headers = { ...headers, ...given.headers };
+      this.#failures.addSecrets(Object.values(given.headers));
+    }
+    return init;
   }
 
   async #redirected(request: HttpRequest, init: RequestInit, first: Response): Promise<Response> {
