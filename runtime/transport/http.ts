@@ -5,7 +5,9 @@
  */
 import type { AuthRecord } from "../auth.ts";
 import type { HttpSourceTransport, McpSourceConnection } from "../connection.ts";
+import { printAsJson } from "../inspect.ts";
 import { limitOf } from "../limits.ts";
+import { shortId } from "../secrets.ts";
 import { settledWithin, startTimer, type Timer } from "../timers.ts";
 import { discard } from "./body.ts";
 import { CredentialsSource } from "./credentials.ts";
@@ -202,6 +204,7 @@ export class HttpTransport implements McpTransport {
       );
     }
     this.sessionId = id;
+    this.#failures.sessionId = id;
     this.#headers = this.#prepareHeaders();
   }
 
@@ -220,9 +223,16 @@ export class HttpTransport implements McpTransport {
 
   /** What may be shown of it in logs: neither headers nor hooks. */
   toJSON(): Record<string, unknown> {
-    return { kind: "http", url: this.#endpoint.shown, state: this.#state };
+    const { sessionId } = this;
+    return {
+      kind: "http",
+      url: this.#endpoint.shown,
+      state: this.#state,
+      ...(sessionId === undefined ? {} : { sessionId: shortId(sessionId) }),
+    };
   }
 }
+printAsJson(HttpTransport);
 
 function sourceOf(
   connection: McpSourceConnection,

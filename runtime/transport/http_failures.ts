@@ -77,6 +77,8 @@ export class HttpFailures {
   readonly #connection: McpSourceConnection;
   readonly #auth: AuthRecord | null;
   readonly #shown: string;
+  /** The session's id: whoever has it can speak in the session, so it is shown nowhere. */
+  sessionId: string | undefined;
   #secrets: readonly string[] = [];
 
   /**
@@ -103,19 +105,23 @@ export class HttpFailures {
 
   /**
    * A JSON-RPC error as it may be passed on: the client knows the secrets of the configuration, but not those that the
-   * hook gave.
+   * hook gave, and not the session's id.
    *
    * @param response the error response
-   * @returns it without the hook's secrets
+   * @returns it without them
    */
   cleaned(response: JsonRpcErrorResponse): JsonRpcErrorResponse {
-    if (this.#secrets.length === 0) return response;
+    if (this.#secrets.length === 0 && this.sessionId === undefined) return response;
     return { ...response, error: this.redactor.redactJson(response.error) as JsonRpcErrorResponse["error"] };
   }
 
   /** Knows the secrets; made when something failed, because most connections never need it. */
   get redactor(): Redactor {
-    return redactorFor(this.#connection, this.#auth, this.#secrets);
+    const { sessionId } = this;
+    return redactorFor(this.#connection, this.#auth, [
+      ...this.#secrets,
+      ...(sessionId === undefined ? [] : [sessionId]),
+    ]);
   }
 
   /** `fetch` or a body failed. */

@@ -1,8 +1,19 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
+import { openMcpSession } from "../../runtime/client.ts";
 import { PersistentSessionFactory } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
+import { createTransport } from "../../runtime/transport/mod.ts";
 import { failureOf } from "../fixtures/http/failure.ts";
-import { connectionTo, echo, rpc, rpcError, type Seen, startServer, type TestServer } from "../fixtures/http/server.ts";
+import {
+  connectionTo,
+  echo,
+  initializeResult,
+  rpc,
+  rpcError,
+  type Seen,
+  startServer,
+  type TestServer,
+} from "../fixtures/http/server.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 
@@ -205,6 +216,32 @@ Deno.test("H2 HttpTransport: no GET stream is opened, whatever the server would 
   for (const n of range(3)) await pool.callTool(connectionTo(server.url), null, "echo", { n });
   await pool.closeAll();
   assertEquals(server.of("GET").length, 0);
+});
+
+Deno.test("HttpTransport: neither errors nor the printed transport show the whole session id", async () => {
+  const id = "0123456789-abcdef-session";
+  const serve = (call: (seen: Seen) => Response) =>
+    startServer({
+      request: (seen) => {
+        const { method } = seen.message;
+        if (method === "initialize") return rpc(seen, initializeResult(seen), { "mcp-session-id": id });
+        return method === "tools/call" ? call(seen) : new Response(null, { status: 202 });
+      },
+    });
+  await using server = serve(echo);
+  const transport = createTransport(connectionTo(server.url), null);
+  const session = await openMcpSession(connectionTo(server.url), null, { createTransport: () => transport });
+  const shown = Deno.inspect(transport, { depth: 9, showHidden: true }) + JSON.stringify(transport);
+  assert(shown.includes("01234567…") && !shown.includes(id), shown);
+  await session.close();
+  const said = [(seen: Seen) => rpcError(seen, -32000, `bad ${id}`), () => new Response(id, { status: 500 })];
+  for (const call of said) {
+    await using loud = serve(call);
+    await using pool = new McpRuntimePool();
+    const error = await failureOf(pool.callTool(connectionTo(loud.url), null, "echo", {}));
+    const text = Deno.inspect(error, { depth: 9 }) + JSON.stringify(error);
+    assert(!text.includes(id), text);
+  }
 });
 
 async function hangUntilGone(seen: Seen): Promise<Response> {
