@@ -50,8 +50,9 @@ export interface FakeToolContext {
 /**
  * A tool as a function. Its value becomes the result: text becomes a text block; an object with `content`,
  * `structuredContent`, `toolResult` or `isError` is sent as it is; any other object becomes `structuredContent`;
- * `undefined` becomes an empty result. What it throws becomes a result with outcome `error`, except a
- * {@linkcode FakeRpcError}, which becomes a JSON-RPC error. A promise that never settles is a call without an answer.
+ * `undefined` and `null` become an empty result; an array becomes a text block of its JSON. What it throws becomes a
+ * result with outcome `error`, except a {@linkcode FakeRpcError}, which becomes a JSON-RPC error. A promise that never
+ * settles is a call without an answer.
  */
 export type FakeTool = (args: Record<string, unknown>, context: FakeToolContext) => unknown;
 
@@ -318,7 +319,8 @@ class FakeTransport implements McpTransport {
     try {
       const tool = this.#backend.tool(toolName);
       if (!tool) throw new FakeRpcError(-32602, `Unknown tool: ${toolName}`);
-      const result = toResult(await tool(args, context));
+      // Copied here, so that a result that JSON cannot carry is the tool's failure and not a call without an answer.
+      const result = JSON.parse(JSON.stringify(toResult(await tool(args, context)))) as Record<string, unknown>;
       if (!this.#running.delete(id)) return;
       record.outcome = result.isError === true ? "error" : "ok";
       this.#reply({ jsonrpc: "2.0", id, result });
@@ -375,7 +377,10 @@ function failure(id: RequestId, error: unknown): JsonRpcMessage {
 
 function toResult(value: unknown): Record<string, unknown> {
   if (value === undefined || value === null) return { content: [] };
-  if (!isPlainObject(value)) return { content: [{ type: "text", text: String(value) }] };
+  if (!isPlainObject(value)) {
+    const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+    return { content: [{ type: "text", text }] };
+  }
   const raw = ["content", "structuredContent", "toolResult", "isError"].some((key) => key in value);
   return raw ? value : { content: [], structuredContent: value };
 }
