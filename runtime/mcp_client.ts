@@ -240,7 +240,8 @@ export class McpClient implements ToolClient, AsyncDisposable {
   }
 
   #onClose(): void {
-    if (this.#closing) return;
+    // A transport may call this from within its `close`, before there is a promise of ours.
+    if (this.#ended) return;
     this.#end(
       this.#transport.lost ??
         new McpRuntimeError(`the server of connection "${this.#connection.id}" ended the session`, {
