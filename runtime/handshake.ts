@@ -60,6 +60,7 @@ export async function openClient(
       connectionId: checked.id,
     });
   }
+  if (options.signal?.aborted) throw options.signal.reason;
   const transport = (options.createTransport ?? createTransport)(checked, checkedAuth, options);
   const client = new McpClient(checked, checkedAuth, transport, options);
   try {
