@@ -232,7 +232,7 @@ function reason(issue: z.core.$ZodIssue): string {
     case "custom":
       return issue.message;
     case "invalid_type":
-      return `must be ${issue.expected === "object" ? "an object" : `a ${issue.expected}`}`;
+      return `must be ${/^[ao]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`;
     case "invalid_union":
       return 'must be "stdio" or "http"';
     case "unrecognized_keys":
