@@ -80,15 +80,22 @@ export function toolResultToCallResult(raw: unknown): ToolCallResult {
   };
 }
 
-/** MCP 2024-10-07 put the whole result under `toolResult`, of any kind. */
+/**
+ * MCP 2024-10-07 put the whole result under `toolResult`, of any kind. Beside a content that says something it is taken
+ * for a copy of it, for older clients.
+ */
 function unwrapLegacy(raw: Record<string, unknown>): Record<string, unknown> {
-  if (!("toolResult" in raw) || "content" in raw || "structuredContent" in raw) return raw;
+  if (!("toolResult" in raw) || !saysNothing(raw.content)) return raw;
   const { toolResult, ...rest } = raw;
-  if (isObject(toolResult)) {
+  if (isObject(toolResult) && saysNothing(rest.structuredContent)) {
     const nested = "content" in toolResult || "structuredContent" in toolResult;
     return nested ? { ...rest, ...toolResult } : { ...rest, content: [], structuredContent: toolResult };
   }
   return { ...rest, content: toolResult };
+}
+
+function saysNothing(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
 function contentOf(result: Record<string, unknown>): ContentBlock[] {
