@@ -146,7 +146,10 @@ export function showUrl(text: string): string {
  */
 export function excerpt(text: string, redactor: Redactor, maxLength = 200): string {
   // Redacting comes before the cut, on somewhat more than is kept, so that a secret across the cut goes too.
-  const clean = redactor.redact(text.slice(0, 4 * maxLength + redactor.longest))
+  const bound = 4 * maxLength + redactor.longest;
+  const redacted = redactor.redact(text.slice(0, bound));
+  // Beyond the bound nothing was looked at, so what was cut off there may be the start of a secret.
+  const clean = (text.length > bound ? redacted.slice(0, redacted.length - redactor.longest) : redacted)
     // deno-lint-ignore no-control-regex -- control characters are exactly what must not reach a log.
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\s]+/g, " ").trim();
   return clean.length > maxLength ? `${clean.slice(0, maxLength)}…` : clean;
