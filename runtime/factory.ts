@@ -10,10 +10,11 @@ import { McpTimeoutError } from "./errors.ts";
 import { emit, type RuntimeEventListener } from "./events.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
 import { guarded } from "./guarded_client.ts";
-import { openClient } from "./handshake.ts";
+import { openClient, openingError } from "./handshake.ts";
 import { printAsJson } from "./inspect.ts";
 import { limitOf } from "./limits.ts";
 import { type OwnerLimits, SessionOwner } from "./owner.ts";
+import { redactorFor } from "./secrets.ts";
 import { PersistentMcpSession, type SessionInit } from "./session.ts";
 import { settledWithin, startTimer, type Timer } from "./timers.ts";
 import { CredentialsSource } from "./transport/credentials.ts";
@@ -111,7 +112,8 @@ export class PersistentSessionFactory {
     const checked = parseConnection(connection);
     const checkedAuth = auth === null ? null : parseAuth(auth);
     const { scope, generation = 1 } = context;
-    const owner = new SessionOwner({ connectionId: checked.id, scope, limits: this.#limits });
+    const redactor = () => redactorFor(checked, checkedAuth);
+    const owner = new SessionOwner({ connectionId: checked.id, scope, limits: this.#limits, redactor });
     owner.generation = generation;
     const { onEvent } = this.#options;
     if (onEvent) owner.observe({ onEvent });
@@ -124,8 +126,11 @@ export class PersistentSessionFactory {
       const client = await this.#open(checked, checkedAuth, extras, context.signal);
       owner.adopt(guarded(checked.id, client, this.#callLimits));
       owner.closed.then(release);
-    } catch (error) {
+    } catch (thrown) {
       release();
+      const { signal } = context;
+      // An override of `createClient` may throw anything.
+      const error = signal?.aborted && thrown === signal.reason ? thrown : openingError(thrown, checked, redactor());
       emit(onEvent, { type: "session-open-failed", ...about, durationMs: Date.now() - startedAt, error });
       throw error;
     }
@@ -159,7 +164,13 @@ export class PersistentSessionFactory {
     if (signal?.aborted) throw signal.reason;
     const controller = new AbortController();
     this.#extras.set(controller.signal, extras);
-    const onAbort = () => controller.abort(signal!.reason);
+    let onAbort!: () => void;
+    const aborted = new Promise<never>((_, reject) => {
+      onAbort = () => {
+        controller.abort(signal!.reason);
+        reject(signal!.reason);
+      };
+    });
     signal?.addEventListener("abort", onAbort, { once: true });
     // `async` so that an override that throws at once is a rejection like any other.
     const work = (async () => await this.createClient(connection, auth, controller.signal))();
@@ -168,15 +179,14 @@ export class PersistentSessionFactory {
       timer = startTimer(() => reject(this.#lateError(connection.id)), this.#openLimitMs);
     });
     try {
-      const client = await Promise.race([work, expired]);
-      if (signal?.aborted) throw signal.reason;
-      return client;
+      return await Promise.race([work, expired, aborted]);
     } catch (error) {
       controller.abort(error);
-      // An override may bring its client too late: it is closed. Ours has cleaned up before it rejected.
+      // An override may bring its client too late: it is closed. Ours cleans up before it rejects.
       const cleanup = work.then((client) => client.close()).catch(() => {});
-      if (signal?.aborted) await settledWithin(cleanup, this.#limits.closeTimeoutMs);
-      throw error;
+      if (!signal?.aborted) throw error;
+      await settledWithin(cleanup, 2 * this.#limits.closeTimeoutMs);
+      throw signal.reason;
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);

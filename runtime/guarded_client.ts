@@ -34,12 +34,18 @@ class GuardedClient implements ToolClient {
   readonly #connectionId: string;
   readonly #client: ToolClient;
   readonly #limits: CallLimits;
+  /** What each running call must give back; a client that has ended may leave its calls unsettled. */
+  readonly #running = new Set<() => void>();
 
   constructor(connectionId: string, client: ToolClient, limits: CallLimits) {
     this.#connectionId = connectionId;
     this.#limits = limits;
     this.#client = client;
-    if (client.closed) this.closed = client.closed;
+    if (client.closed) {
+      this.closed = client.closed;
+      const release = () => this.#releaseAll();
+      client.closed.then(release, release);
+    }
   }
 
   // Read through, since they change while the client lives.
@@ -79,10 +85,12 @@ class GuardedClient implements ToolClient {
         reject(signal!.reason);
       };
       const release = () => {
+        this.#running.delete(release);
         clocks.stop();
         signal?.removeEventListener("abort", onAbort);
       };
       signal?.addEventListener("abort", onAbort, { once: true });
+      this.#running.add(release);
       // `async` so that a synchronous throw is a rejection.
       const call = async () =>
         await this.#client.callTool(toolName, payload, {
@@ -96,8 +104,14 @@ class GuardedClient implements ToolClient {
     });
   }
 
+  /** Its owner has settled every call by now. */
   close(): Promise<void> {
+    this.#releaseAll();
     return this.#client.close();
+  }
+
+  #releaseAll(): void {
+    for (const release of this.#running) release();
   }
 
   #timeoutError(toolName: string, elapsedMs: number, limitMs: number): McpTimeoutError {

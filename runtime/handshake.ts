@@ -144,7 +144,15 @@ class OpeningLimit {
   }
 }
 
-function openingError(error: unknown, connection: McpSourceConnection, redactor: Redactor): McpRuntimeError {
+/**
+ * What a failed opening is told as.
+ *
+ * @param error what happened
+ * @param connection the connection
+ * @param redactor knows its secrets
+ * @returns a failure of a code that openings have, not sent
+ */
+export function openingError(error: unknown, connection: McpSourceConnection, redactor: Redactor): McpRuntimeError {
   if (error instanceof McpRuntimeError) {
     // No tool call can have been sent on a session that never opened.
     if (OPENING_CODES.has(error.code)) return error.withDelivery("not-sent");

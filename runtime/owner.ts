@@ -14,7 +14,7 @@ import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts"
 import { limitOf } from "./limits.ts";
 import { LinkedQueue, type QueueNode } from "./queue.ts";
 import { type ToolCallResult, toolResultToCallResult } from "./result.ts";
-import { shortId } from "./secrets.ts";
+import { type Redactor, safeCause, shortId } from "./secrets.ts";
 import { settledWithin, startTimer, type Timer } from "./timers.ts";
 
 /** The life of a session, in order. */
@@ -49,6 +49,8 @@ export interface OwnerInit {
   connectionId: string;
   scope?: string | undefined;
   limits: OwnerLimits;
+  /** Knows the secrets of the connection; asked for when a client from elsewhere throws an error of its own. */
+  redactor: () => Redactor;
   closeCallback?: (() => void | Promise<void>) | undefined;
 }
 
@@ -105,6 +107,7 @@ export class SessionOwner {
   /** Resolves when everything the session owned is gone. Never rejects. */
   readonly closed: Promise<SessionEnd>;
   readonly #limits: OwnerLimits;
+  readonly #redactor: () => Redactor;
   readonly #closeCallback: OwnerInit["closeCallback"];
   readonly #queue = new LinkedQueue<AcceptedCall>();
   readonly #running = new Set<AcceptedCall>();
@@ -126,6 +129,7 @@ export class SessionOwner {
     this.connectionId = init.connectionId;
     this.scope = init.scope;
     this.#limits = init.limits;
+    this.#redactor = init.redactor;
     this.#closeCallback = init.closeCallback;
     this.closed = new Promise((resolve) => this.#resolveClosed = resolve);
   }
@@ -274,7 +278,8 @@ export class SessionOwner {
     try {
       result = toolResultToCallResult(raw);
     } catch (error) {
-      failure = error;
+      // A callback of this program may return what JSON cannot carry, and reading that throws something else.
+      failure = error instanceof McpRuntimeError ? error : this.#foreignError(call, error);
     }
     this.#silentSince = undefined;
     this.#leaveRunning(call, result, failure);
@@ -284,11 +289,17 @@ export class SessionOwner {
     const known = error instanceof McpRuntimeError ? error : undefined;
     const aborted = call.options.signal?.aborted && error === call.options.signal.reason;
     const failure = known || aborted ? error : this.#foreignError(call, error);
+    if (call.settled) return; // Its session was lost or aborted before.
     if (known?.code === "SESSION_LOST") {
       // Calls in flight settle by themselves: each is being refused, or is still answered, on its own exchange.
       this.#lose(known, false);
-    } else if (known?.code === "CALL_TIMEOUT") this.#afterTimeout(call, known);
-    else if (!aborted) this.#silentSince = undefined;
+    } else if (known?.code === "CALL_TIMEOUT") {
+      // It is told its timeout even when that ends the session: a timed out call is never sent again.
+      this.#running.delete(call);
+      this.#settle(call, undefined, failure);
+      this.#afterTimeout(call, known);
+      this.#afterSettling();
+    } else if (!aborted) this.#silentSince = undefined;
     this.#leaveRunning(call, undefined, failure);
   }
 
@@ -333,9 +344,10 @@ export class SessionOwner {
   }
 
   #onClientEnd(cause: unknown): void {
-    const reason = cause instanceof McpRuntimeError
-      ? cause
-      : this.#error("SESSION_LOST", "ended without being asked", cause);
+    const safe = cause === undefined ? undefined : safeCause(cause, this.#redactor());
+    const reason = safe instanceof McpRuntimeError
+      ? safe
+      : this.#error("SESSION_LOST", "ended without being asked", safe);
     this.#lose(reason, true);
   }
 
@@ -432,12 +444,13 @@ export class SessionOwner {
 
   /** A client or callback from elsewhere threw an error of its own: nothing is known of what ran. */
   #foreignError(call: AcceptedCall, error: unknown): McpRuntimeError {
-    const said = error instanceof Error ? error.message : String(error);
+    const cause = safeCause(error, this.#redactor());
+    const said = cause instanceof Error ? cause.message : String(cause);
     return new McpRuntimeError(`call of tool "${call.toolName}" of connection "${this.connectionId}" failed: ${said}`, {
       code: "PROTOCOL_ERROR",
       delivery: "unknown",
       connectionId: this.connectionId,
-      cause: error,
+      cause,
     });
   }
 

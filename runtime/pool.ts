@@ -20,6 +20,7 @@ import type { PoolStats, SessionInfo } from "./pool_stats.ts";
 import { collectStats, countSettled, describeSessions, newCounters } from "./pool_stats.ts";
 import type { ToolExecutor } from "./protocols.ts";
 import type { ToolCallResult } from "./result.ts";
+import { redactorFor, safeCause } from "./secrets.ts";
 import type { PersistentMcpSession } from "./session.ts";
 import { Slot, type SlotGroup, type SlotHost } from "./slot.ts";
 import { startTimer } from "./timers.ts";
@@ -577,13 +578,14 @@ async function fromFunction(
   } catch (error) {
     work.then((session) => session.close()).catch(() => {}); // Late, and nobody waits for it.
     if (signal.aborted || error instanceof McpRuntimeError) throw error;
-    const said = error instanceof Error ? error.message : String(error);
+    const cause = safeCause(error, redactorFor(group.connection, group.auth));
+    const said = cause instanceof Error ? cause.message : String(cause);
     throw new McpRuntimeError(
       `connection "${group.connection.id}" could not be opened: the session factory failed: ${said}`,
       {
         code: "OPEN_FAILED",
         connectionId: group.connection.id,
-        cause: error,
+        cause,
       },
     );
   } finally {

@@ -12,6 +12,7 @@ import { printAsJson } from "./inspect.ts";
 import { DEFAULT_LIMITS } from "./limits.ts";
 import { registerOwner, type SessionEnd, SessionOwner, type SessionState } from "./owner.ts";
 import type { RawCallToolResult, ToolCallResult } from "./result.ts";
+import { redactorFor } from "./secrets.ts";
 import { checkToolCall } from "./tool_call.ts";
 
 export type { AuthRecord } from "./auth.ts";
@@ -89,7 +90,7 @@ export class PersistentMcpSession implements AsyncDisposable {
   constructor(init: SessionInit) {
     this.#connection = parseConnection(init.connection);
     this.#auth = init.auth === null ? null : parseAuth(init.auth);
-    this.#owner = (init as Partial<OwnedInit>).owner ?? ownerFor(this.#connection.id, init);
+    this.#owner = (init as Partial<OwnedInit>).owner ?? ownerFor(this.#connection, this.#auth, init);
     registerOwner(this, this.#owner);
   }
 
@@ -158,11 +159,13 @@ export class PersistentMcpSession implements AsyncDisposable {
   }
 }
 
-function ownerFor(connectionId: string, init: SessionInit): SessionOwner {
+function ownerFor(connection: McpSourceConnection, auth: AuthRecord | null, init: SessionInit): SessionOwner {
+  const connectionId = connection.id;
   const { maxQueuedCalls, queueTimeoutMs, drainTimeoutMs, closeTimeoutMs, concurrency } = DEFAULT_LIMITS;
   const owner = new SessionOwner({
     connectionId,
     limits: { maxQueuedCalls, queueTimeoutMs, drainTimeoutMs, closeTimeoutMs, concurrency },
+    redactor: () => redactorFor(connection, auth),
     closeCallback: init.closeCallback,
   });
   owner.adopt(guarded(connectionId, init.client ?? callbackClient(connectionId, init.callCallback)));
