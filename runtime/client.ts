@@ -98,16 +98,18 @@ export interface OpenSessionOptions extends TransportOptions {
  * `AUTH_REJECTED`, `UNSUPPORTED` after everything that was started has ended
  *
  * @example
- * ```ts no-run
- * import { openMcpSession } from "@wf/sources-mcp";
+ * ```ts
+ * import { openMcpSession, type RawCallToolResult } from "@wf/sources-mcp";
  *
- * await using session = await openMcpSession({
- *   id: "memory.local",
- *   provider: "memory",
- *   account: "local",
- *   transport: { kind: "stdio", command: "deno", args: ["run", "-A", "npm:@modelcontextprotocol/server-memory"] },
- * }, null);
- * console.log(await session.callTool("read_graph", {}));
+ * async function readGraph(): Promise<RawCallToolResult> {
+ *   await using session = await openMcpSession({
+ *     id: "memory.local",
+ *     provider: "memory",
+ *     account: "local",
+ *     transport: { kind: "stdio", command: "deno", args: ["run", "-A", "npm:@modelcontextprotocol/server-memory"] },
+ *   }, null);
+ *   return await session.callTool("read_graph", {});
+ * }
  * ```
  */
 export function openMcpSession(

@@ -49,7 +49,7 @@ export interface SessionContext {
  * Subclasses may override `createClient`, the one seam: whatever client it returns is owned by the session.
  *
  * @example
- * ```ts no-run
+ * ```ts
  * import { McpRuntimePool, PersistentSessionFactory } from "@wf/sources-mcp";
  *
  * const factory = new PersistentSessionFactory({ timeoutMs: 10_000, inheritEnv: "all" });

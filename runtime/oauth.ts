@@ -65,25 +65,27 @@ interface Attempt {
  * @returns the hook, for `credentials` of a factory or transport
  *
  * @example
- * ```ts no-run
+ * ```ts
  * import { AuthRejectedError, McpRuntimePool, PersistentSessionFactory } from "@wf/sources-mcp";
  * import { oauthCredentials, type OAuthProviderLike } from "@wf/sources-mcp/oauth";
  *
- * declare const provider: OAuthProviderLike; // such as the SDK's InMemoryOAuthClientProvider
- * const credentials = oauthCredentials(provider);
- * await using pool = new McpRuntimePool(new PersistentSessionFactory({ credentials }));
- * const docs = {
- *   id: "docs.me",
- *   provider: "docs",
- *   account: "me",
- *   transport: { kind: "http" as const, url: "https://example.com/mcp" },
- * };
- * try {
- *   await pool.callTool(docs, null, "search", { query: "sessions" });
- * } catch (error) {
- *   if (!(error instanceof AuthRejectedError) || !error.authorizationUrl) throw error;
- *   console.log("Please open", error.authorizationUrl);
- *   await credentials.finish(prompt("Code:") ?? "");
+ * // The provider is such as the SDK's InMemoryOAuthClientProvider.
+ * async function search(provider: OAuthProviderLike) {
+ *   const credentials = oauthCredentials(provider);
+ *   await using pool = new McpRuntimePool(new PersistentSessionFactory({ credentials }));
+ *   const docs = {
+ *     id: "docs.me",
+ *     provider: "docs",
+ *     account: "me",
+ *     transport: { kind: "http" as const, url: "https://example.com/mcp" },
+ *   };
+ *   try {
+ *     return await pool.callTool(docs, null, "search", { query: "sessions" });
+ *   } catch (error) {
+ *     if (!(error instanceof AuthRejectedError) || !error.authorizationUrl) throw error;
+ *     console.log("Please open", error.authorizationUrl);
+ *     await credentials.finish(prompt("Code:") ?? "");
+ *   }
  * }
  * ```
  */

@@ -38,11 +38,13 @@ const NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUI
  * @returns takes the listeners away again
  *
  * @example
- * ```ts no-run
+ * ```ts
  * import { closeOnSignals, McpRuntimePool } from "@wf/sources-mcp";
  *
- * const pool = new McpRuntimePool();
- * closeOnSignals(pool);
+ * await using pool = new McpRuntimePool();
+ * const forget = closeOnSignals(pool);
+ * // … the service runs; where it ends by itself, it takes the listeners away:
+ * forget();
  * ```
  */
 export function closeOnSignals(pool: Closable, options: CloseOnSignalsOptions = {}): () => void {

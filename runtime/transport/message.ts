@@ -61,6 +61,8 @@ export interface TransportSendOptions {
    * message provably did not reach the server.
    */
   onsent?: () => void;
+  /** Given by the SDK's clients; our transports need no such hint. */
+  relatedRequestId?: RequestId;
 }
 
 /**

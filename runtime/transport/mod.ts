@@ -63,18 +63,20 @@ export interface TransportOptions {
  * option; `NO_TRANSPORT` when the connection has none
  *
  * @example
- * ```ts no-run
- * import { createTransport } from "@wf/sources-mcp";
+ * ```ts
+ * import { createTransport, type McpSourceConnection } from "@wf/sources-mcp";
  * import { Client } from "@modelcontextprotocol/sdk/client";
  *
  * // Discovery is the SDK client's business; it runs over our transport.
- * const client = new Client({ name: "discovery", version: "1.0.0" });
- * await client.connect(createTransport(
- *   { id: "docs.public", provider: "docs", account: "public", transport: { kind: "http", url: "https://example.com/mcp" } },
- *   null,
- * ));
- * console.log((await client.listTools()).tools.map((tool) => tool.name));
- * await client.close();
+ * async function toolNames(connection: McpSourceConnection): Promise<string[]> {
+ *   const client = new Client({ name: "discovery", version: "1.0.0" });
+ *   await client.connect(createTransport(connection, null));
+ *   try {
+ *     return (await client.listTools()).tools.map((tool) => tool.name);
+ *   } finally {
+ *     await client.close();
+ *   }
+ * }
  * ```
  */
 export function createTransport(
