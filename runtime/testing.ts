@@ -22,6 +22,7 @@ import type { McpSourceConnection } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
 import { PersistentSessionFactory, type SessionContext, type SessionFactoryOptions } from "./factory.ts";
 import { isPlainObject } from "./json.ts";
+import { MAX_TIMER_MS } from "./limits.ts";
 import type { PersistentMcpSession } from "./session.ts";
 import type {
   JsonRpcMessage,
@@ -222,6 +223,7 @@ class FakeTransport implements McpTransport {
   readonly #ended = new AbortController();
   #session = 0;
   #state: "new" | "open" | "ended" = "new";
+  #keepingAlive: ReturnType<typeof setTimeout> | undefined;
 
   constructor(backend: FakeBackend) {
     this.#backend = backend;
@@ -229,6 +231,7 @@ class FakeTransport implements McpTransport {
 
   start(): Promise<void> {
     this.#state = "open";
+    this.ref(); // Until the client says that nothing is owed.
     this.#session = this.#backend.started(this);
     return Promise.resolve();
   }
@@ -250,6 +253,16 @@ class FakeTransport implements McpTransport {
     // The server hears of it by the notification, as over stdio.
   }
 
+  /** As a process or socket does while it owes an answer; without it a test could end before a call's own limit. */
+  ref(): void {
+    if (this.#state !== "ended") this.#keepingAlive ??= setTimeout(() => {}, MAX_TIMER_MS);
+  }
+
+  unref(): void {
+    clearTimeout(this.#keepingAlive);
+    this.#keepingAlive = undefined;
+  }
+
   close(): Promise<void> {
     this.#end();
     return Promise.resolve();
@@ -263,6 +276,7 @@ class FakeTransport implements McpTransport {
   #end(): void {
     if (this.#state === "ended") return;
     this.#state = "ended";
+    this.unref();
     for (const { record, controller } of this.#running.values()) {
       record.outcome = "lost";
       controller.abort();
