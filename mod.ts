@@ -5,21 +5,20 @@
  * {@linkcode McpRuntimePool} is what most programs need.
  *
  * @example
- * ```ts no-run
- * import { McpRuntimePool } from "@wf/sources-mcp";
+ * ```ts
+ * import { McpRuntimePool, type ToolCallResult } from "@wf/sources-mcp";
  *
- * await using pool = new McpRuntimePool();
  * const everything = {
  *   id: "everything.local",
  *   provider: "everything",
  *   account: "local",
- *   transport: {
- *     kind: "stdio" as const,
- *     command: "deno",
- *     args: ["run", "-A", "npm:@modelcontextprotocol/server-everything", "stdio"],
- *   },
+ *   transport: { kind: "stdio" as const, command: "npx", args: ["-y", "@modelcontextprotocol/server-everything"] },
  * };
- * console.log(await pool.callTool(everything, null, "echo", { message: "hi" }));
+ *
+ * async function echo(message: string): Promise<ToolCallResult> {
+ *   await using pool = new McpRuntimePool();
+ *   return await pool.callTool(everything, null, "echo", { message });
+ * }
  * ```
  *
  * @module
@@ -27,6 +26,12 @@
 export * from "./runtime/mod.ts";
 export { mcpAuthEnv, mcpAuthHeaders, parseAuth } from "./runtime/auth.ts";
 export { openMcpSession } from "./runtime/client.ts";
+export {
+  connectionsFromMcpServers,
+  type McpServersOptions,
+  type McpServersProblem,
+  type McpServersResult,
+} from "./runtime/config.ts";
 export { parseConnection, parseConnectionId } from "./runtime/connection.ts";
 export * from "./runtime/errors.ts";
 export { DEFAULT_LIMITS, type LimitName } from "./runtime/limits.ts";
