@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod/mini";
-import { headerProblem } from "./connection.ts";
+import { headerProblem, shownKey } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
 import { isHeaderValue } from "./headers.ts";
 import { assertJson, frozenCopy, isPlainObject } from "./json.ts";
@@ -80,7 +80,7 @@ export function mcpAuthHeaders(auth: AuthRecord | null): Record<string, string> 
   for (const [name, value] of Object.entries(isPlainObject(given) ? given : {})) {
     if (typeof value !== "string") continue;
     const problem = headerProblem(name, value);
-    if (problem) throw invalid(`payload.headers.${name} ${problem}`, auth?.connectionId);
+    if (problem) throw invalid(`payload.headers.${shownKey(name)} ${problem}`, auth?.connectionId);
     headers.set(name.toLowerCase(), value);
   }
   const token = auth?.payload?.token;

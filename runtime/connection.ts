@@ -71,7 +71,7 @@ const envMap = plainObject.check((context) => {
       : name === "" || /[=\0]/.test(name)
       ? "is not the name of an environment variable"
       : undefined;
-    if (why) context.issues.push({ code: "custom", message: why, path: [name], input: undefined });
+    if (why) context.issues.push({ code: "custom", message: why, path: [shownKey(name)], input: undefined });
   }
 });
 
@@ -80,7 +80,7 @@ const headerMap = plainObject.check((context) => {
   for (const [name, value] of Object.entries(context.value)) {
     const why = headerProblem(name, value) ?? (seen.has(name.toLowerCase()) ? "is given twice" : undefined);
     seen.add(name.toLowerCase());
-    if (why) context.issues.push({ code: "custom", message: why, path: [name], input: undefined });
+    if (why) context.issues.push({ code: "custom", message: why, path: [shownKey(name)], input: undefined });
   }
 });
 
@@ -129,6 +129,18 @@ export function headerProblem(name: string, value: unknown): string | undefined 
   if (typeof value !== "string") return "must be a string";
   if (!isHeaderValue(value)) return "must be a header value: no line break, NUL or character beyond U+00FF";
   return undefined;
+}
+
+/**
+ * The name of a header or variable as a message may show it. A name with other characters than names have is usually a
+ * whole `NAME=value` or `Name: value` put in its place, so only what comes before them is shown.
+ *
+ * @param key the name as it was given
+ * @returns the name, or its beginning and `…`
+ */
+export function shownKey(key: string): string {
+  const name = /^[\w.()-]{0,100}/.exec(key)![0];
+  return name === key ? key : `${name}…`;
 }
 
 /**
@@ -218,7 +230,7 @@ export function isParsedConnection(value: unknown): value is McpSourceConnection
 
 function invalid(id: string | undefined, issue: z.core.$ZodIssue): McpRuntimeError {
   const path = issue.path.map(String);
-  if (issue.code === "unrecognized_keys") path.push(String(issue.keys[0]));
+  if (issue.code === "unrecognized_keys") path.push(shownKey(String(issue.keys[0])));
   const field = path.join(".") || "connection";
   const message = `${id === undefined ? "connection" : `connection ${quote(id)}`}: ${field} ${reason(issue)}`;
   return new McpRuntimeError(message, {

@@ -38,7 +38,7 @@ const WRONG: [string, unknown, string][] = [
   ["P19 a Date in the payload", record({ at: [new Date(0)] }), "payload.at[0] is a Date"],
   ["P19 a bigint in the payload", record({ n: 1n }), "payload.n is a bigint"],
   ["a protocol header", record({ headers: { "Mcp-Session-Id": SECRET } }), "payload.headers.Mcp-Session-Id belongs to"],
-  ["a header name that is none", record({ headers: { "a b": SECRET } }), "payload.headers.a b is not a header name"],
+  ["a header name that is none", record({ headers: { "a b": SECRET } }), "payload.headers.a… is not a header name"],
   ["a line break in a header", record({ headers: { a: `${SECRET}\r\nb: c` } }), "payload.headers.a must be a header"],
   ["a line break in the token", record({ token: `${SECRET}\n` }), "payload.token cannot be sent in a header"],
   ["an env name with =", record({ env: { "A=B": SECRET } }), "payload.env has a name or value"],

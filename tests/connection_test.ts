@@ -106,7 +106,12 @@ const WRONG: [string, unknown, string][] = [
   ["env that is an array", stdio({ command: "x", env: [SECRET] }), "transport.env must be an object"],
   ["an env value that is no text", stdio({ command: "x", env: { A: 5 } }), "transport.env.A must be a string"],
   ["an env value with NUL", stdio({ command: "x", env: { A: `${SECRET}\0` } }), "transport.env.A must not contain"],
-  ["an env name with =", stdio({ command: "x", env: { "A=B": SECRET } }), "transport.env.A=B is not the name"],
+  ["an env name with =", stdio({ command: "x", env: { "A=B": SECRET } }), "transport.env.A… is not the name"],
+  [
+    "NAME=value in place of an env name",
+    stdio({ command: "x", env: { [`A=${SECRET}`]: "" } }),
+    "transport.env.A… is not",
+  ],
   ["an empty env name", stdio({ command: "x", env: { "": SECRET } }), "is not the name of an environment variable"],
   ["no url", http({}), "transport.url must be a string"],
   ["a relative url", http({ url: `/mcp?${SECRET}` }), "transport.url must be an absolute http: or https: URL"],
@@ -114,7 +119,16 @@ const WRONG: [string, unknown, string][] = [
   ["a ws url", http({ url: `ws://a/${SECRET}` }), "transport.url must be"],
   ["a url that is none", http({ url: `https://${SECRET}:x` }), "transport.url must be"],
   ["headers that are pairs", http({ url: URL_OK, headers: [["a", SECRET]] }), "transport.headers must be an object"],
-  ["a header name with a space", http({ url: URL_OK, headers: { "x y": SECRET } }), "x y is not a header name"],
+  [
+    "a header name with a space",
+    http({ url: URL_OK, headers: { "x y": SECRET } }),
+    "transport.headers.x… is not a header name",
+  ],
+  [
+    "a whole header line in place of its name",
+    http({ url: URL_OK, headers: { [`authorization: Bearer ${SECRET}`]: "" } }),
+    "transport.headers.authorization… is not a header name",
+  ],
   ["an empty header name", http({ url: URL_OK, headers: { "": SECRET } }), "is not a header name"],
   ["a header value that is no text", http({ url: URL_OK, headers: { a: 5 } }), "transport.headers.a must be a string"],
   [
