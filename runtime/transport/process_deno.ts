@@ -183,11 +183,19 @@ class DenoProcess implements ServerProcess {
   }
 
   ref(): void {
-    this.#child.ref();
+    this.#hold("ref");
   }
 
   unref(): void {
-    this.#child.unref();
+    this.#hold("unref");
+  }
+
+  #hold(how: "ref" | "unref"): void {
+    try {
+      this.#child[how]();
+    } catch {
+      // Deno throws BadResource when the child has ended and its status is still on its way: it holds nothing any more.
+    }
   }
 
   async #read(stream: ReadableStream<Uint8Array>, onchunk: (chunk: Uint8Array) => void): Promise<void> {
