@@ -29,6 +29,7 @@ const MAX_UNSENT_REPLIES = 100;
 /** A request that waits for its response. */
 class PendingRequest {
   readonly onsent = (): void => void (this.sent = true);
+  readonly onrefused = (): void => void (this.sent = false);
   clock: CallClock | undefined;
   abandon: (() => void) | undefined;
 

@@ -10,7 +10,7 @@ import { readEvents } from "./event_stream.ts";
 import { type HttpFailures, readRefusal, type Refusal } from "./http_failures.ts";
 import type { HttpRequester } from "./http_requester.ts";
 import { isLegacyServer, LEGACY_STATUSES } from "./legacy_probe.ts";
-import type { JsonRpcMessage, RequestId } from "./message.ts";
+import type { JsonRpcMessage, RequestId, TransportSendOptions } from "./message.ts";
 import { Resumption } from "./resumption.ts";
 import { errorSaysSessionUnknown, refusesSession, type SessionUnknownTexts } from "./session_unknown.ts";
 
@@ -43,20 +43,20 @@ export class Exchange {
   readonly #controller = new AbortController();
   /** Id of the request; `undefined` for what gets no response. */
   readonly #id: RequestId | undefined;
-  readonly #onsent: (() => void) | undefined;
+  readonly #options: TransportSendOptions;
   #state: "unsent" | "sent" | "answered" | "cancelled" | "closed" = "unsent";
   #resumption: Resumption | undefined;
 
   /**
    * @param host the transport
    * @param message the message
-   * @param onsent called just before it is handed to `fetch`
+   * @param options is told when it is handed to `fetch`, and when the server refused it
    */
-  constructor(host: ExchangeHost, message: JsonRpcMessage, onsent: (() => void) | undefined) {
+  constructor(host: ExchangeHost, message: JsonRpcMessage, options: TransportSendOptions) {
     this.#host = host;
     this.#message = message;
     this.#id = "method" in message && "id" in message ? message.id : undefined;
-    this.#onsent = onsent;
+    this.#options = options;
   }
 
   /**
@@ -86,10 +86,13 @@ export class Exchange {
         body,
         signal: this.#controller.signal,
         onsent: () => {
-          if (sent) return;
           sent = true;
           if (this.#state === "unsent") this.#state = "sent";
-          this.#onsent?.();
+          this.#options.onsent?.();
+        },
+        onrefused: () => {
+          sent = false;
+          this.#options.onrefused?.();
         },
       });
       this.#host.onReceived();

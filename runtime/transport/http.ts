@@ -105,7 +105,7 @@ export class HttpTransport implements McpTransport {
     if (this.#state !== "open") throw this.#failures.closed("not-sent");
     const body = new Blob([JSON.stringify(message)]);
     if (body.size > this.#maxMessageBytes) throw this.#failures.tooLarge("request", this.#maxMessageBytes);
-    const exchange = new Exchange(this.#host, message, options.onsent);
+    const exchange = new Exchange(this.#host, message, options);
     const id = "method" in message && "id" in message ? message.id : undefined;
     this.#exchanges.add(exchange);
     if (id !== undefined) this.#requests.set(id, exchange);

@@ -23,8 +23,10 @@ export interface HttpRequest {
   /** A Blob, never text or bytes: Deno's fetch sends those again by itself when a pooled connection was reset. */
   body?: Blob;
   signal: AbortSignal;
-  /** Called just before the request is first handed to `fetch`. */
+  /** Called just before the request is handed to `fetch`; again when it is sent again. */
   onsent?: (() => void) | undefined;
+  /** Called when the server refused the credentials of the request and others are asked for. */
+  onrefused?: (() => void) | undefined;
 }
 
 /** Makes the requests of one transport. */
@@ -83,6 +85,7 @@ export class HttpRequester {
     refused: GivenCredentials,
     response: Response,
   ): Promise<Response> {
+    request.onrefused?.();
     const refusal = await readRefusal(response);
     const renewed = await credentials.renew(refused, refusal.status, refusal.challenge, request.signal);
     if (!renewed) throw this.#failures.rejected(refusal, " and the credentials hook has no others");

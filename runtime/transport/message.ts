@@ -57,10 +57,15 @@ export type JsonRpcMessage = JsonRpcRequest | JsonRpcNotification | JsonRpcResul
 /** Options of {@linkcode McpTransport.send}. */
 export interface TransportSendOptions {
   /**
-   * Called once, just before the first byte of the message can leave this program. While it has not been called, the
+   * Called just before the first byte of the message can leave this program. While it has not been called, the
    * message provably did not reach the server.
    */
   onsent?: () => void;
+  /**
+   * Called when the server refused the message before it did anything with it, and it may be sent again: `onsent` is
+   * called once more then. In between, the message provably did not take effect.
+   */
+  onrefused?: () => void;
   /** Given by the SDK's clients; our transports need no such hint. */
   relatedRequestId?: RequestId;
 }

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertLess, assertRejects, assertStringIncludes } from "@std/assert";
+import { openMcpSession } from "../../runtime/client.ts";
 import { type AuthRejectedError, McpTimeoutError } from "../../runtime/errors.ts";
 import { PersistentSessionFactory, type SessionFactoryOptions } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
@@ -258,6 +259,43 @@ Deno.test("credentials: a call that times out while the hook is asked was not se
   assertEquals([error.code, error.delivery], ["CALL_TIMEOUT", "not-sent"]);
   assertEquals(server.of("tools/call").length, 1);
   assertEquals(server.of("notifications/cancelled").length, 0);
+});
+
+for (const how of ["timeout", "close"] as const) {
+  Deno.test(`H13 credentials: a call whose ${how} comes while a refused token is renewed was not sent`, async () => {
+    const valid = { token: "one" };
+    await using server = guardedServer(valid);
+    let asked!: () => void;
+    const renewing = new Promise<void>((resolve) => asked = resolve);
+    const credentials: CredentialsHook = ({ rejected }) => {
+      if (!rejected) return { authorization: "Bearer one" };
+      asked();
+      return new Promise(() => {});
+    };
+    const session = await openMcpSession(connectionTo(server.url), null, { credentials, closeTimeoutMs: 50 });
+    valid.token = "two";
+    const call = failureOf(session.callTool("echo", {}, how === "timeout" ? { timeoutMs: 100 } : {}));
+    await renewing;
+    if (how === "close") await session.close();
+    const error = await call;
+    assertEquals([error.code, error.delivery], [how === "timeout" ? "CALL_TIMEOUT" : "SESSION_CLOSED", "not-sent"]);
+    await session.close();
+    // The server never took the call, so there is nothing to cancel.
+    assertEquals(server.of("notifications/cancelled").length, 0);
+  });
+}
+
+Deno.test("H13 credentials: a call that times out after it was sent again may have run", async () => {
+  await using server = startServer({
+    call: async (seen) => {
+      if (tokenOf(seen) === "two") await new Promise((resolve) => seen.signal.addEventListener("abort", resolve));
+      return new Response("no", { status: 401 });
+    },
+  });
+  const { hook } = rotatingHook(["one", "two"]);
+  await using pool = poolWith({ credentials: hook });
+  const error = await failureOf(pool.callTool(connectionTo(server.url), null, "echo", {}, { timeoutMs: 300 }));
+  assertEquals([error.code, error.delivery], ["CALL_TIMEOUT", "unknown"]);
 });
 
 Deno.test("credentials: a hook that throws is AUTH_REJECTED with a clean cause, and nothing is sent", async () => {
