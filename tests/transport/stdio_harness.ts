@@ -1,4 +1,5 @@
 /** What the tests of the stdio transport share: the fixture server, a session over it, and a look at processes. */
+import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "./file_url.ts";
 import { type McpSourceConnection, openMcpSession, type OpenSessionOptions, parseConnection } from "../../mod.ts";
 import { StdioTransport } from "../../runtime/transport/stdio.ts";
@@ -137,4 +138,19 @@ export async function logFile() {
     lines: async () => (await Deno.readTextFile(path)).split("\n").filter((line) => line !== ""),
     [Symbol.asyncDispose]: () => Deno.remove(path),
   };
+}
+
+/**
+ * Runs the scenarios of the contract in a program of their own.
+ *
+ * @param command the runtime
+ * @param args its arguments, up to the program
+ */
+export async function runContract(command: string, args: string[]): Promise<void> {
+  const { stdout, stderr } = await new Deno.Command(command, {
+    args: [...args, Deno.execPath(), ...serverArgs()],
+  }).output();
+  const results = JSON.parse(new TextDecoder().decode(stdout) || `"${new TextDecoder().decode(stderr)}"`);
+  assertEquals(results, Object.fromEntries(Object.keys(results).map((name) => [name, "ok"])));
+  assertEquals(Object.keys(results).length, 13);
 }
