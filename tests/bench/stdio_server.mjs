@@ -1,4 +1,4 @@
-// The server of the stdio benchmark: answers `initialize` and `tools/call` as fast as a pipe allows, and nothing else.
+// The server of the stdio benchmarks: answers `initialize` and `tools/call` as fast as a pipe allows; it knows no other.
 // `echo` answers with its text; `large` with `length` characters, which are built once.
 import process from "node:process";
 import { Buffer } from "node:buffer";
@@ -16,6 +16,9 @@ function answer({ id, method, params }) {
       serverInfo: { name: "bench", version: "1.0.0" },
     };
     process.stdout.write(JSON.stringify({ result, jsonrpc: "2.0", id }) + "\n");
+  } else if (method !== "tools/call") {
+    const error = { code: -32601, message: `no such method: ${method}` };
+    process.stdout.write(JSON.stringify({ error, jsonrpc: "2.0", id }) + "\n");
   } else if (params.name === "large") {
     const { length } = params.arguments;
     if (!large.has(length)) large.set(length, Buffer.alloc(length, "x"));
