@@ -110,18 +110,20 @@ for (const [name, [call, code]] of Object.entries(NO_ANSWER)) {
   });
 }
 
-Deno.test("H9 HttpTransport: bodies of responses that need none are released: 202, DELETE, 4xx, 5xx", async () => {
+Deno.test("H9 HttpTransport: bodies of responses that need none are released: 202, DELETE, 3xx, 4xx, 5xx", async () => {
   const endless = () => events([": keep\n\n"], "stay open").body;
   await using server = startServer({
     request: ({ message, method }) => {
       if (method === "DELETE") return new Response(endless(), { status: 200 });
       if (message.method === "notifications/initialized") return new Response(endless(), { status: 202 });
     },
-    call: ({ message }) =>
-      new Response(endless(), { status: (message.params?.arguments as { status: number }).status }),
+    call: ({ message }) => {
+      const { status } = message.params?.arguments as { status: number };
+      return new Response(endless(), { status, headers: status === 302 ? { location: "/elsewhere" } : {} });
+    },
   });
   const pool = poolWith();
-  for (const status of [400, 500]) {
+  for (const status of [302, 400, 401, 403, 404, 500]) {
     const error = await failureOf(pool.callTool(connectionTo(server.url), null, "echo", { status }));
     assertEquals(error.status as unknown, status);
   }
@@ -172,24 +174,24 @@ for (const [name, answer] of Object.entries(SILENCE)) {
   }
 }
 
-const size = 12 * 1024 * 1024;
-const TOO_LARGE: Record<string, (seen: Seen) => Response> = {
-  "JSON with a length": (seen) => rpc(seen, { content: [{ type: "text", text: "x".repeat(size) }] }),
-  "JSON without a length": (seen) => streamed(seen, "application/json", "", ""),
-  "an event": (seen) => streamed(seen, "text/event-stream", "data: ", "\n\n"),
+const MB = 1024 * 1024;
+const LARGE: Record<string, (seen: Seen, size: number) => Response> = {
+  "JSON with a length": (seen, size) => rpc(seen, { content: [{ type: "text", text: "x".repeat(size) }] }),
+  "JSON without a length": (seen, size) => streamed(seen, size, "application/json", "", ""),
+  "an event": (seen, size) => streamed(seen, size, "text/event-stream", "data: ", "\n\n"),
 };
 
-function streamed(seen: Seen, type: string, before: string, after: string): Response {
+function streamed(seen: Seen, size: number, type: string, before: string, after: string): Response {
   const text = JSON.stringify({ jsonrpc: "2.0", id: seen.message.id, result: { content: ["x".repeat(size)] } });
   const stream = new Blob([before, text, after]).stream();
   return new Response(stream, { headers: { "content-type": type } });
 }
 
-for (const [name, call] of Object.entries(TOO_LARGE)) {
-  Deno.test(`H11 HttpTransport: MESSAGE_TOO_LARGE for ${name} beyond maxMessageBytes; the session lives on`, async () => {
+for (const [name, call] of Object.entries(LARGE)) {
+  Deno.test(`H11 HttpTransport: MESSAGE_TOO_LARGE for ${name} of 50 MB beyond maxMessageBytes; the session lives on`, async () => {
     let first = true;
-    await using server = startServer({ call: (seen) => first ? (first = false, call(seen)) : undefined });
-    await using pool = poolWith({ maxMessageBytes: 10 * 1024 * 1024 });
+    await using server = startServer({ call: (seen) => first ? (first = false, call(seen, 50 * MB)) : undefined });
+    await using pool = poolWith({ maxMessageBytes: 10 * MB });
     const connection = connectionTo(server.url);
     const error = await failureOf(pool.callTool(connection, null, "echo", {}));
     assertEquals([error.code, error.delivery], ["MESSAGE_TOO_LARGE", "answered"]);
@@ -198,10 +200,10 @@ for (const [name, call] of Object.entries(TOO_LARGE)) {
   });
 
   Deno.test(`H11 HttpTransport: takes ${name} of 12 MiB within maxMessageBytes`, async () => {
-    await using server = startServer({ call });
+    await using server = startServer({ call: (seen) => call(seen, 12 * MB) });
     await using pool = poolWith();
     const { content } = await pool.callTool(connectionTo(server.url), null, "echo", {});
-    assertEquals(JSON.stringify(content[0]).length > size, true);
+    assertEquals(JSON.stringify(content[0]).length > 12 * MB, true);
   });
 }
 

@@ -4,6 +4,7 @@ import { PersistentSessionFactory } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
 import { createTransport } from "../../runtime/transport/mod.ts";
 import { failureOf } from "../fixtures/http/failure.ts";
+import { handshake, startRawServer } from "../fixtures/http/raw_server.ts";
 import {
   connectionTo,
   echo,
@@ -209,6 +210,18 @@ Deno.test("H16 HttpTransport: a session id that is not visible ASCII is refused"
     assertEquals(server.seen.length, 1);
   }
 });
+
+for (const [name, header] of Object.entries({ folded: "one\r\n two", "with a carriage return": "one\rx-b: 1" })) {
+  Deno.test(`H16 HttpTransport: a session id with a line break is refused: ${name}`, async () => {
+    await using server = startRawServer(async (request) => {
+      await handshake(request, header);
+    });
+    await using pool = new McpRuntimePool();
+    const error = await failureOf(pool.callTool(connectionTo(server.url), null, "echo", {}));
+    assertEquals([error.code, error.delivery], ["OPEN_FAILED", "not-sent"]);
+    assertEquals(server.seen.length, 1);
+  });
+}
 
 Deno.test("H2 HttpTransport: no GET stream is opened, whatever the server would answer", async () => {
   await using server = startServer({ call: echo });

@@ -182,6 +182,21 @@ Deno.test("H5 HttpTransport: a call that times out while its stream waits for re
   assertEquals(server.of("GET").length, 0);
 });
 
+Deno.test("H2 HttpTransport: a resumption that is never answered ends with its call", async () => {
+  let gone: Promise<void> | undefined;
+  await using server = startRawServer(async (request) => {
+    if (await handshake(request)) return;
+    if (request.line.startsWith("GET")) gone = request.gone;
+    else {
+      await request.write(`${EVENTS}transfer-encoding: chunked\r\n\r\n${chunk("retry: 1\nid: 1\ndata:\n\n")}0\r\n\r\n`);
+    }
+  });
+  await using pool = new McpRuntimePool();
+  const error = await failureOf(pool.callTool(connectionTo(server.url), null, "echo", {}, { timeoutMs: 300 }));
+  assertEquals([error.code, error.delivery], ["CALL_TIMEOUT", "unknown"]);
+  await deadline(gone!, 10_000);
+});
+
 Deno.test("HttpTransport: a stream that stays open after the answer is ended by the client", async () => {
   let gone: Promise<void> | undefined;
   await using server = startRawServer(async (request) => {

@@ -200,6 +200,11 @@ Deno.test("a call works under --allow-run=<program> --allow-env=PATH,HOME --no-p
   assertEquals(await isAlive(pid), false);
 });
 
+Deno.test("stderr: inherit passes the server's stderr through to the program's own", async () => {
+  const { stdout, stderr } = await runProgram(["--allow-all"], "loud_client.ts", []);
+  assertEquals([stdout.trim(), stderr.includes("straight through\n")], ['[3,""]', true]);
+});
+
 Deno.test("a missing run permission is refused with the flag to add, before anything is asked (S1)", async () => {
   const { code, stdout, stderr } = await runProgram([], "scoped_client.ts", [Deno.execPath(), ...serverArgs()]);
   assertEquals(code, 0, stderr);
