@@ -24,7 +24,7 @@ const CASES: Case[] = [
   { name: "small event answers, one after another", tool: "events", calls: 200, rounds: 31, limit: 1.35 },
   { name: "10 MB JSON answers", tool: "json-large", calls: 2, rounds: 11, limit: 1.2 },
 ];
-const PARALLEL = { connections: 32, calls: 20, rounds: 15, limit: 0.85 };
+const PARALLEL = { connections: 32, calls: 50, rounds: 61, limit: 0.85 };
 
 const path = (relative: string) => decodeURIComponent(new URL(relative, import.meta.url).pathname);
 const child = new Deno.Command(Deno.execPath(), {
@@ -107,8 +107,9 @@ await runPool();
 const bareRates: number[] = [];
 const poolRates: number[] = [];
 for (let round = 0; round < PARALLEL.rounds; round++) {
-  bareRates.push(await runBare());
-  poolRates.push(await runPool());
+  const measureBare = async () => bareRates.push(await runBare());
+  const measurePool = async () => poolRates.push(await runPool());
+  for (const measure of round % 2 === 0 ? [measureBare, measurePool] : [measurePool, measureBare]) await measure();
 }
 const rates = `bare ${quantile(bareRates, 0.5).toFixed(0)} calls/s, pool ${
   quantile(poolRates, 0.5).toFixed(0)
