@@ -16,6 +16,16 @@ import { limitOf } from "./limits.ts";
 import { type OwnerLimits, SessionOwner } from "./owner.ts";
 import { redactorFor } from "./secrets.ts";
 import { PersistentMcpSession, type SessionInit } from "./session.ts";
+import {
+  callFollower,
+  claimedOpening,
+  failureOf,
+  type FollowedOpenOptions,
+  followOpening,
+  registerTelemetry,
+  type RuntimeTelemetry,
+  TELEMETRY,
+} from "./telemetry_hooks.ts";
 import { settledWithin, startTimer, type Timer } from "./timers.ts";
 import { CredentialsSource } from "./transport/credentials.ts";
 
@@ -31,7 +41,11 @@ export interface SessionFactoryOptions extends Omit<OpenSessionOptions, "signal"
   concurrency?: number;
   /** Hears of the sessions this factory makes and their calls. */
   onEvent?: RuntimeEventListener;
+  /** Follows the openings of this factory and the calls of its sessions; a pool that has none of its own uses it too. */
+  telemetry?: RuntimeTelemetry;
 }
+
+type OpeningExtras = Pick<FollowedOpenOptions, "scope" | "credentials" | typeof TELEMETRY>;
 
 /** What a session is opened for. */
 export interface SessionContext {
@@ -67,7 +81,7 @@ export class PersistentSessionFactory {
   /** One for each connection, scope and fingerprint, so that their sessions share a refresh; with its users. */
   readonly #sources = new Map<string, { source: CredentialsSource; users: number }>();
   /** What else an opening needs travels beside its signal, so that `createClient` keeps its three parameters. */
-  readonly #extras = new WeakMap<AbortSignal, Pick<OpenSessionOptions, "scope" | "credentials">>();
+  readonly #extras = new WeakMap<AbortSignal, OpeningExtras>();
 
   /**
    * Makes a factory; nothing is opened before `create`.
@@ -92,6 +106,7 @@ export class PersistentSessionFactory {
     // Our own opening keeps `connectTimeoutMs` and then cleans up; an overriding `createClient` may do neither.
     this.#openLimitMs = limitOf("connectTimeoutMs", options.connectTimeoutMs) + 2 * this.#limits.closeTimeoutMs;
     limitOf("credentialsTimeoutMs", options.credentialsTimeoutMs);
+    registerTelemetry(this, options.telemetry);
   }
 
   /**
@@ -115,25 +130,36 @@ export class PersistentSessionFactory {
     const redactor = () => redactorFor(checked, checkedAuth);
     const owner = new SessionOwner({ connectionId: checked.id, scope, limits: this.#limits, redactor });
     owner.generation = generation;
-    const { onEvent } = this.#options;
+    const { onEvent, telemetry } = this.#options;
+    if (telemetry) owner.follow = callFollower(telemetry, checked, checkedAuth, scope);
+    const claimed = claimedOpening(context.signal);
+    const own = telemetry && claimed === undefined
+      ? followOpening(telemetry, { connection: checked, scope, generation })
+      : undefined;
     if (onEvent) owner.observe({ onEvent });
     const about = { connectionId: checked.id, ...(scope === undefined ? {} : { scope }), generation };
     const startedAt = Date.now();
     emit(onEvent, { type: "session-opening", ...about });
     const { release, ...credentials } = this.#acquireCredentials(checked, checkedAuth, scope);
     try {
-      const extras = { ...(scope === undefined ? {} : { scope }), ...credentials };
-      const client = await this.#open(checked, checkedAuth, extras, context.signal);
+      const extras = { ...(scope === undefined ? {} : { scope }), ...credentials, [TELEMETRY]: claimed ?? own };
+      const open = () => this.#open(checked, checkedAuth, extras, context.signal);
+      const client = await (own ? own.run(open) : open());
       owner.adopt(guarded(checked.id, client, this.#callLimits));
-      owner.closed.then(release);
+      owner.closed.then(({ reason }) => {
+        release();
+        own?.ended(reason);
+      });
     } catch (thrown) {
       release();
       const { signal } = context;
       // An override of `createClient` may throw anything.
       const error = signal?.aborted && thrown === signal.reason ? thrown : openingError(thrown, checked, redactor());
+      own?.failed(failureOf(error, signal));
       emit(onEvent, { type: "session-open-failed", ...about, durationMs: Date.now() - startedAt, error });
       throw error;
     }
+    own?.opened({ generation, ...owner.clientFacts() });
     emit(onEvent, { type: "session-opened", ...about, durationMs: Date.now() - startedAt, ...owner.clientFacts() });
     const init: SessionInit & { owner: SessionOwner } = { connection: checked, auth: checkedAuth, owner };
     return new PersistentMcpSession(init);
@@ -158,7 +184,7 @@ export class PersistentSessionFactory {
   async #open(
     connection: McpSourceConnection,
     auth: AuthRecord | null,
-    extras: Pick<OpenSessionOptions, "scope" | "credentials">,
+    extras: OpeningExtras,
     signal: AbortSignal | undefined,
   ): Promise<ToolClient> {
     if (signal?.aborted) throw signal.reason;

@@ -4,11 +4,12 @@
  * @module
  */
 import { CallClocks } from "./call_clock.ts";
-import type { CallToolOptions, ToolClient } from "./client.ts";
+import type { ToolClient } from "./client.ts";
 import { McpTimeoutError } from "./errors.ts";
 import { DEFAULT_LIMITS, limitOf } from "./limits.ts";
 import { McpClient } from "./mcp_client.ts";
 import type { RawCallToolResult } from "./result.ts";
+import { type FollowedCallOptions, TELEMETRY } from "./telemetry_hooks.ts";
 
 /** Limits of a call that says nothing itself, resolved. */
 interface CallLimits {
@@ -68,7 +69,7 @@ class GuardedClient implements ToolClient {
   callTool(
     toolName: string,
     payload: Record<string, unknown>,
-    options: CallToolOptions = {},
+    { [TELEMETRY]: telemetry, ...options }: FollowedCallOptions = {},
   ): Promise<RawCallToolResult> {
     const timeoutMs = limitOf("timeoutMs", options.timeoutMs, this.#limits.timeoutMs);
     const totalMs = limitOf("maxTotalTimeoutMs", options.maxTotalTimeoutMs, this.#limits.maxTotalTimeoutMs);
@@ -95,6 +96,7 @@ class GuardedClient implements ToolClient {
       const call = async () =>
         await this.#client.callTool(toolName, payload, {
           ...options,
+          ...(telemetry ? { meta: { ...options.meta, ...telemetry.request(undefined) } } : {}),
           onProgress: (progress) => {
             clock.progress();
             onProgress?.(progress);

@@ -5,13 +5,14 @@
  * @module
  */
 import { type AuthRecord, parseAuth } from "./auth.ts";
-import type { ClientInfo, OpenSessionOptions } from "./client.ts";
+import type { ClientInfo } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpRuntimeError, McpTimeoutError } from "./errors.ts";
 import { isPlainObject } from "./json.ts";
 import { limitOf } from "./limits.ts";
 import { McpClient } from "./mcp_client.ts";
 import { excerpt, type Redactor, redactorFor, safeCause } from "./secrets.ts";
+import { type FollowedOpening, type FollowedOpenOptions, TELEMETRY } from "./telemetry_hooks.ts";
 import { startTimer, type Timer } from "./timers.ts";
 import type { McpTransport } from "./transport/message.ts";
 import { createTransport } from "./transport/mod.ts";
@@ -49,7 +50,7 @@ const OPENING_CODES = new Set([
 export async function openClient(
   connection: McpSourceConnection,
   auth: AuthRecord | null,
-  options: OpenSessionOptions,
+  options: FollowedOpenOptions,
 ): Promise<McpClient> {
   const checked = parseConnection(connection);
   const checkedAuth = auth === null ? null : parseAuth(auth);
@@ -65,7 +66,8 @@ export async function openClient(
   const client = new McpClient(checked, checkedAuth, transport, options);
   try {
     const opening = new OpeningLimit(checked, transport, connectTimeoutMs, options.signal);
-    await opening.run(handshake(client, transport, checked, options.clientInfo ?? DEFAULT_CLIENT_INFO));
+    const { clientInfo = DEFAULT_CLIENT_INFO, [TELEMETRY]: telemetry } = options;
+    await opening.run(handshake(client, transport, checked, clientInfo, telemetry));
     return client;
   } catch (error) {
     await client.close();
@@ -79,11 +81,13 @@ async function handshake(
   transport: McpTransport,
   connection: McpSourceConnection,
   clientInfo: ClientInfo,
+  telemetry: FollowedOpening | null | undefined,
 ): Promise<void> {
   await transport.start();
   const offered = PROTOCOL_VERSIONS[0]!;
   // No capability is declared: the client refuses every request of the server but ping.
-  const result = await client.request("initialize", { protocolVersion: offered, capabilities: {}, clientInfo });
+  const params = { protocolVersion: offered, capabilities: {}, clientInfo };
+  const result = await client.request("initialize", params, telemetry);
   const version = isPlainObject(result) ? result.protocolVersion : undefined;
   if (typeof version !== "string" || !PROTOCOL_VERSIONS.includes(version)) {
     const seen = typeof version === "string" ? `"${excerpt(version, client.redactor, 40)}"` : "no revision";

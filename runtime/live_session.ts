@@ -5,6 +5,7 @@
  */
 import type { SessionOwner } from "./owner.ts";
 import type { PersistentMcpSession } from "./session.ts";
+import type { FollowedOpening } from "./telemetry_hooks.ts";
 import { startTimer, type Timer } from "./timers.ts";
 
 /** Why a session is no longer in the pool. Each session ends in exactly one of these. */
@@ -24,6 +25,8 @@ export class LiveSession {
     readonly owner: SessionOwner,
     readonly fingerprint: string,
     readonly generation: number,
+    /** Who follows the session. */
+    readonly telemetry: FollowedOpening | null | undefined,
   ) {}
 
   /** Whether no call is queued or in flight. */

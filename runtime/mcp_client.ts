@@ -16,6 +16,7 @@ import { isPlainObject } from "./json.ts";
 import { limitOf } from "./limits.ts";
 import type { RawCallToolResult } from "./result.ts";
 import { excerpt, type Redactor, redactorFor } from "./secrets.ts";
+import { type FollowedCallOptions, type FollowedOpening, TELEMETRY } from "./telemetry_hooks.ts";
 import { startTimer, type Timer } from "./timers.ts";
 import { checkToolCall } from "./tool_call.ts";
 import type { JsonRpcErrorResponse, JsonRpcMessage, McpTransport, RequestId } from "./transport/message.ts";
@@ -101,7 +102,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
   callTool(
     toolName: string,
     payload: Record<string, unknown>,
-    options: CallToolOptions = {},
+    options: FollowedCallOptions = {},
   ): Promise<RawCallToolResult> {
     return new Promise((resolve, reject) => {
       checkToolCall(this.#connection.id, toolName, payload, options);
@@ -110,7 +111,8 @@ export class McpClient implements ToolClient, AsyncDisposable {
       const totalMs = limitOf("maxTotalTimeoutMs", options.maxTotalTimeoutMs, this.#maxTotalTimeoutMs);
       // The progress token is asked for even without `onProgress`: progress restarts the silence in either case.
       const id = this.#nextId++;
-      const params = { name: toolName, arguments: payload, _meta: { ...options.meta, progressToken: id } };
+      const _meta = { ...options.meta, ...options[TELEMETRY]?.request(id), progressToken: id };
+      const params = { name: toolName, arguments: payload, _meta };
       const what = `call of tool "${toolName}"`;
       const pending = this.#send(id, "tools/call", what, params, options, resolve as (r: unknown) => void, reject);
       if (!pending) return;
@@ -130,11 +132,19 @@ export class McpClient implements ToolClient, AsyncDisposable {
    *
    * @param method the method
    * @param params its parameters
+   * @param telemetry who follows the opening
    * @returns the result as it came
    */
-  request(method: string, params: Record<string, unknown>): Promise<unknown> {
+  request(
+    method: string,
+    params: Record<string, unknown>,
+    telemetry: FollowedOpening | null | undefined,
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#send(this.#nextId++, method, method, params, {}, resolve, reject);
+      const id = this.#nextId++;
+      const _meta = telemetry?.request(id) ?? {};
+      const whole = Object.keys(_meta).length > 0 ? { ...params, _meta } : params;
+      this.#send(id, method, method, whole, {}, resolve, reject);
     });
   }
 

@@ -26,4 +26,13 @@ export type {
 export type { ToolExecutor } from "./protocols.ts";
 export type { ContentBlock, RawCallToolResult, ToolCallResult } from "./result.ts";
 export type { RawToolCaller, SessionInit } from "./session.ts";
+export type {
+  CallTelemetry,
+  OpeningTelemetry,
+  RequestTelemetry,
+  RuntimeTelemetry,
+  TelemetryCall,
+  TelemetryOpening,
+  TelemetrySession,
+} from "./telemetry_hooks.ts";
 export type * from "./transport/mod.ts";

@@ -15,6 +15,13 @@ import { limitOf } from "./limits.ts";
 import { LinkedQueue, type QueueNode } from "./queue.ts";
 import { type ToolCallResult, toolResultToCallResult } from "./result.ts";
 import { type Redactor, safeCause, shortId } from "./secrets.ts";
+import {
+  type CallFollower,
+  type FollowedCall,
+  type FollowedCallOptions,
+  reportEnd,
+  TELEMETRY,
+} from "./telemetry_hooks.ts";
 import { settledWithin, startTimer, type Timer } from "./timers.ts";
 
 /** The life of a session, in order. */
@@ -52,6 +59,7 @@ export interface OwnerInit {
   /** Knows the secrets of the connection; asked for when a client from elsewhere throws an error of its own. */
   redactor: () => Redactor;
   closeCallback?: (() => void | Promise<void>) | undefined;
+  follow?: CallFollower | undefined;
 }
 
 /** How the pool follows the sessions it holds. */
@@ -67,6 +75,8 @@ export interface OwnerObserver {
 export interface CallTracker {
   /** 1, or 2 when the call is sent again. */
   readonly attempt: number;
+  /** Who follows the call; `undefined` when the pool has no telemetry, so that the session's own may. */
+  readonly telemetry?: FollowedCall | null | undefined;
   /** The call is handed to the client. */
   onStart(): void;
 }
@@ -85,6 +95,7 @@ class AcceptedCall implements QueueNode<AcceptedCall> {
     readonly payload: Record<string, unknown>,
     readonly options: CallToolOptions,
     readonly tracker: CallTracker | undefined,
+    readonly telemetry: FollowedCall | null | undefined,
     readonly acceptedAt: number,
     readonly resolve: (result: ToolCallResult) => void,
     readonly reject: (reason: unknown) => void,
@@ -104,6 +115,8 @@ export class SessionOwner {
   readonly scope: string | undefined;
   /** Which session of its key this is; the pool counts. */
   generation = 1;
+  /** Follows calls that nobody else follows. */
+  follow: CallFollower | undefined;
   /** Resolves when everything the session owned is gone. Never rejects. */
   readonly closed: Promise<SessionEnd>;
   readonly #limits: OwnerLimits;
@@ -131,6 +144,7 @@ export class SessionOwner {
     this.#limits = init.limits;
     this.#redactor = init.redactor;
     this.#closeCallback = init.closeCallback;
+    this.follow = init.follow;
     this.closed = new Promise((resolve) => this.#resolveClosed = resolve);
   }
 
@@ -188,10 +202,23 @@ export class SessionOwner {
     options: CallToolOptions,
     tracker?: CallTracker,
   ): Promise<ToolCallResult> {
+    if (!this.follow || tracker?.telemetry !== undefined) return this.#accept(toolName, payload, options, tracker);
+    const telemetry = this.follow(toolName, payload, options);
+    const result = this.#accept(toolName, payload, options, tracker, telemetry);
+    return telemetry ? reportEnd(telemetry, result, options.signal) : result;
+  }
+
+  #accept(
+    toolName: string,
+    payload: Record<string, unknown>,
+    options: CallToolOptions,
+    tracker: CallTracker | undefined,
+    telemetry = tracker?.telemetry,
+  ): Promise<ToolCallResult> {
     return new Promise((resolve, reject) => {
       if (this.#state !== "ready") throw this.#refusal();
       if (options.signal?.aborted) throw options.signal.reason;
-      const call = new AcceptedCall(toolName, payload, options, tracker, Date.now(), resolve, reject);
+      const call = new AcceptedCall(toolName, payload, options, tracker, telemetry, Date.now(), resolve, reject);
       if (this.#queue.size === 0 && this.#running.size < this.#limits.concurrency) this.#start(call);
       else this.#enqueue(call);
     });
@@ -261,15 +288,26 @@ export class SessionOwner {
     call.startedAt = Date.now();
     this.#running.add(call);
     call.tracker?.onStart();
-    if (this.#listened) this.#emitStarted(call);
     let answer: unknown;
     try {
-      answer = this.#client!.callTool(call.toolName, call.payload, call.options);
+      answer = call.telemetry ? this.#sendFollowed(call, call.telemetry) : this.#send(call, call.options);
     } catch (error) {
       answer = Promise.reject(error);
     }
+    // Told once it is on its way: a listener that makes a call must not get ahead of this one.
+    if (this.#listened) this.#emitStarted(call);
     // A callback may be synchronous; a promise of another realm is still thenable.
     Promise.resolve(answer).then((raw) => this.#answered(call, raw), (error) => this.#failed(call, error));
+  }
+
+  #send({ toolName, payload }: AcceptedCall, options: CallToolOptions): unknown {
+    return this.#client!.callTool(toolName, payload, options);
+  }
+
+  #sendFollowed(call: AcceptedCall, telemetry: FollowedCall): unknown {
+    telemetry.started({ generation: this.generation, ...this.clientFacts() });
+    const options: FollowedCallOptions = { ...call.options, [TELEMETRY]: telemetry };
+    return telemetry.run(() => this.#send(call, options));
   }
 
   #answered(call: AcceptedCall, raw: unknown): void {

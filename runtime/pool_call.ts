@@ -10,6 +10,7 @@ import { McpRuntimeError } from "./errors.ts";
 import type { CallTracker } from "./owner.ts";
 import type { PoolCounters } from "./pool_stats.ts";
 import type { Slot } from "./slot.ts";
+import type { FollowedCall } from "./telemetry_hooks.ts";
 
 /** Options of one call of the pool. */
 export interface PoolCallOptions extends CallToolOptions {
@@ -28,9 +29,12 @@ export interface PoolCallOptions extends CallToolOptions {
 /** See the module. */
 export class PoolCall implements CallTracker {
   attempt = 1;
+  telemetry: FollowedCall | null | undefined;
   readonly acceptedAt = Date.now();
   readonly #counters: PoolCounters;
   #started = false;
+  /** Whether an attempt before this one may have run. */
+  #mayHaveRun = false;
 
   constructor(
     readonly connection: McpSourceConnection,
@@ -51,6 +55,18 @@ export class PoolCall implements CallTracker {
     }
   }
 
+  /** The call is sent again after a failure. */
+  again(error: unknown): void {
+    this.attempt++;
+    this.#mayHaveRun = error instanceof McpRuntimeError && error.delivery === "unknown";
+  }
+
+  /** What the caller is told: a second attempt that was not sent does not undo the first. */
+  told(error: unknown): unknown {
+    const denies = this.#mayHaveRun && error instanceof McpRuntimeError && error.delivery === "not-sent";
+    return denies ? error.withDelivery("unknown") : error;
+  }
+
   onStart(): void {
     this.#started = true;
     this.#counters.inFlight++;
@@ -65,10 +81,10 @@ export class PoolCall implements CallTracker {
   /**
    * Refuses the call when it would run on another generation than the caller expects.
    *
-   * @param slot where it would run
+   * @param slot where it would run: a slot, or its session
    * @param live whether a session of its configuration is live; if not, the next generation would have to be opened
    */
-  expectGeneration(slot: Slot, live: boolean): void {
+  expectGeneration(slot: Pick<Slot, "generation">, live: boolean): void {
     const { expectGeneration: expected } = this.options;
     const generation = live ? slot.generation : slot.generation + 1;
     if (expected === undefined || expected === generation) return;

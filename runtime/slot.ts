@@ -13,11 +13,14 @@ import { OpenBackoff } from "./backoff.ts";
 import type { McpSourceConnection } from "./connection.ts";
 import type { LiveSession } from "./live_session.ts";
 import { LinkedQueue, type QueueNode } from "./queue.ts";
+import type { FollowedCall } from "./telemetry_hooks.ts";
 
 /** Someone who waits for a session. Both callbacks run synchronously, so that a call is accepted before anything else. */
 export interface SlotWaiter extends QueueNode<SlotWaiter> {
   deliver(live: LiveSession): void;
   fail(error: unknown): void;
+  /** Who follows the call that waits. */
+  readonly telemetry?: FollowedCall | null | undefined;
 }
 
 /** Callers that want the same configuration. */
@@ -26,6 +29,8 @@ export interface SlotGroup {
   readonly connection: McpSourceConnection;
   readonly auth: AuthRecord | null;
   readonly waiters: LinkedQueue<SlotWaiter>;
+  /** Who follows the call for which the session is opened. */
+  readonly telemetry: FollowedCall | null | undefined;
   /** Whether its opening was given up before: that happens at most once. */
   overtaken: boolean;
 }
@@ -40,6 +45,8 @@ export interface SlotHost {
   open(slot: Slot, group: SlotGroup, signal: AbortSignal): Promise<LiveSession>;
   /** Starts to close the live session because its configuration changed. */
   replace(slot: Slot, live: LiveSession, group: SlotGroup): void;
+  /** Everybody who waited has the session; perhaps nobody did any more. */
+  onServed(slot: Slot, live: LiveSession): void;
   /** Nothing is live and nobody waits. */
   onEmpty(slot: Slot): void;
 }
@@ -110,7 +117,8 @@ export class Slot {
   ): () => void {
     let group = this.#groups.find((candidate) => candidate.fingerprint === fingerprint);
     if (!group) {
-      group = { fingerprint, connection, auth, waiters: new LinkedQueue(), overtaken: false };
+      const { telemetry } = waiter;
+      group = { fingerprint, connection, auth, telemetry, waiters: new LinkedQueue(), overtaken: false };
       this.#overtake(group);
     }
     const { waiters } = group;
@@ -203,8 +211,10 @@ export class Slot {
   #serve(group: SlotGroup, live: LiveSession): void {
     // Cancelled at the last moment: whoever cancelled closes the session, since it is registered by now.
     if (this.#groups[0] !== group) return;
+    if (this.live !== live) return; // It left before anybody had it: another is opened.
     this.#groups.shift();
     for (let waiter = group.waiters.shift(); waiter; waiter = group.waiters.shift()) waiter.deliver(live);
+    this.#host.onServed(this, live);
   }
 }
 
