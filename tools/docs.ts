@@ -54,6 +54,9 @@ async function buildReference(): Promise<void> {
   }
 }
 
+/** Pages that lie beside docs/. */
+const OUTSIDE: Record<string, string> = { index: "README.md", CHANGELOG: "CHANGELOG.md" };
+
 async function buildPages(): Promise<string[]> {
   const names = await filesIn(docs);
   const problems: string[] = [];
@@ -62,13 +65,12 @@ async function buildPages(): Promise<string[]> {
     if (!listed.some((page) => `${page.name}.md` === name)) problems.push(`docs/${name}: not in the navigation`);
   }
   for (const page of listed) {
-    if (page.name !== "index" && !names.includes(`${page.name}.md`)) {
+    if (!(page.name in OUTSIDE) && !names.includes(`${page.name}.md`)) {
       problems.push(`docs/${page.name}.md: in the navigation, but missing`);
       continue;
     }
-    const markdown = await Deno.readTextFile(
-      page.name === "index" ? new URL("README.md", root) : new URL(`${page.name}.md`, docs),
-    );
+    const outside = OUTSIDE[page.name];
+    const markdown = await Deno.readTextFile(outside ? new URL(outside, root) : new URL(`${page.name}.md`, docs));
     const picture = names.includes(`${page.name}.svg`) ? `${page.name}.svg` : undefined;
     if (markdown.includes("```mermaid")) {
       const drawing = picture ? await Deno.readTextFile(new URL(picture, docs)) : "";
@@ -93,7 +95,9 @@ async function checkLinks(): Promise<string[]> {
     pages.push({ path, html: await Deno.readTextFile(url) });
   }
   console.log(`${pages.length} pages, ${files.length} files`);
-  return brokenLinks(pages, new Set(files));
+  // A page that is missing is told once, not once for each page whose navigation names it.
+  const missing = NAVIGATION.flatMap(({ pages }) => pages).map(({ name }) => `${name}.html`);
+  return brokenLinks(pages, new Set([...files, ...missing]));
 }
 
 await Deno.remove(site, { recursive: true }).catch((error) => {

@@ -56,6 +56,7 @@ export const NAVIGATION: readonly { title: string; pages: readonly Page[] }[] = 
       { name: "benchmarks", title: "Benchmarks" },
       { name: "architecture", title: "Architecture" },
       { name: "dependencies", title: "Dependencies" },
+      { name: "CHANGELOG", title: "Changelog" },
       { name: "current_roadmap", title: "Roadmap" },
       { name: "long_lived_workflow_api_boundary", title: "API boundary" },
     ],
