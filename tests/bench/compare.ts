@@ -19,10 +19,11 @@ import peers from "./peers/deno.json" with { type: "json" };
 const OURS = "this library";
 const LIMIT = "bare loop";
 const CLIENT_ALONE = "SDK v1 Client alone";
+const PER_CALL = "session per call";
 const ENTRANTS: Entrant[] = [
   { name: OURS, adapter: "./pool.ts" },
   { name: LIMIT, adapter: "./bare.ts" },
-  { name: "session per call", adapter: "./per_call.ts" },
+  { name: PER_CALL, adapter: "./per_call.ts" },
   { name: "SDK v1", adapter: "../peers/sdk_v1.ts" },
   { name: "SDK v2", adapter: "../peers/sdk_v2.ts" },
   { name: "mcporter", adapter: "../peers/mcporter.ts" },
@@ -86,7 +87,7 @@ await Deno.writeTextFile(
     rows,
     ours: OURS,
     limit: LIMIT,
-    asides: [CLIENT_ALONE],
+    asides: [CLIENT_ALONE, PER_CALL],
     contenders: contenders(),
     machine: before,
     remarks: [importRemark],

@@ -12,7 +12,7 @@ export interface ReportInit {
   ours: string;
   /** The contender that is no library, but the limit. */
   limit: string;
-  /** Contenders that lend their import only: no part of any ranking. */
+  /** Contenders that are no other library: shown in the tables, but no part of a ranking of libraries. */
   asides: readonly string[];
   /** Lines about each contender, with versions. */
   contenders: readonly string[];
@@ -32,7 +32,7 @@ export function report(init: ReportInit): string {
   return [
     "# Benchmarks",
     "This page and its numbers are written by `deno task bench`, which measures everything in one run on one machine. " +
-    "Run it yourself; it takes about six minutes.",
+    "Run it yourself; it takes about four minutes.",
     "![Median and spread of each contender in each row](benchmarks.svg)",
     "## Who is compared",
     list(init.contenders),
