@@ -26,7 +26,8 @@ const EXPORTS: Record<string, { values: string; types: string }> = {
       SessionContext SessionEnd SessionEvictedEvent SessionFactory SessionFactoryOptions SessionInfo
       SessionInit SessionLostEvent SessionOpenFailedEvent SessionOpenedEvent SessionOpeningEvent
       SessionReplacedEvent SessionState SourceTransport StdioSourceTransport TimeoutErrorInit ToolCallProgress
-      ToolCallResult ToolClient ToolExecutor TransportOptions TransportSendOptions emit
+      ToolCallResult ToolClient ToolExecutor TransportOptions TransportSendOptions emit CallTelemetry OpeningTelemetry RequestTelemetry RuntimeTelemetry
+      TelemetryCall TelemetryOpening TelemetrySession
     `,
   },
   "./runtime": {
@@ -41,7 +42,8 @@ const EXPORTS: Record<string, { values: string; types: string }> = {
       SessionEnd SessionEvictedEvent SessionFactory SessionFactoryOptions SessionInfo SessionInit
       SessionLostEvent SessionOpenFailedEvent SessionOpenedEvent SessionOpeningEvent SessionReplacedEvent
       SessionState SourceTransport StdioSourceTransport ToolCallProgress ToolCallResult ToolClient
-      ToolExecutor TransportOptions TransportSendOptions createTransport emit
+      ToolExecutor TransportOptions TransportSendOptions createTransport emit CallTelemetry OpeningTelemetry RequestTelemetry RuntimeTelemetry
+      TelemetryCall TelemetryOpening TelemetrySession
     `,
   },
   "./runtime/session": {
@@ -67,6 +69,14 @@ const EXPORTS: Record<string, { values: string; types: string }> = {
       OAuthClientInformationLike OAuthClientMetadataLike OAuthCredentials OAuthCredentialsOptions
       OAuthDiscoveryStateLike OAuthProviderLike OAuthServerMetadataLike OAuthTokensLike RejectedCredentials
       SourceTransport StdioSourceTransport
+    `,
+  },
+  "./telemetry": {
+    values: "openTelemetry",
+    types: `
+      CallTelemetry ContentBlock Delivery HttpSourceTransport McpErrorCode McpErrorInit McpRuntimeError
+      McpSourceConnection OpenTelemetryOptions OpeningTelemetry RequestTelemetry RuntimeTelemetry SourceTransport
+      StdioSourceTransport TelemetryCall TelemetryOpening TelemetrySession ToolCallResult
     `,
   },
   "./testing": {
