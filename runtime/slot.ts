@@ -13,14 +13,11 @@ import { OpenBackoff } from "./backoff.ts";
 import type { McpSourceConnection } from "./connection.ts";
 import type { LiveSession } from "./live_session.ts";
 import { LinkedQueue, type QueueNode } from "./queue.ts";
-import type { FollowedCall } from "./telemetry_hooks.ts";
 
 /** Someone who waits for a session. Both callbacks run synchronously, so that a call is accepted before anything else. */
 export interface SlotWaiter extends QueueNode<SlotWaiter> {
   deliver(live: LiveSession): void;
   fail(error: unknown): void;
-  /** Who follows the call that waits. */
-  readonly telemetry?: FollowedCall | null | undefined;
 }
 
 /** Callers that want the same configuration. */
@@ -29,8 +26,6 @@ export interface SlotGroup {
   readonly connection: McpSourceConnection;
   readonly auth: AuthRecord | null;
   readonly waiters: LinkedQueue<SlotWaiter>;
-  /** Who follows the call for which the session is opened. */
-  readonly telemetry: FollowedCall | null | undefined;
   /** Whether its opening was given up before: that happens at most once. */
   overtaken: boolean;
 }
@@ -117,8 +112,7 @@ export class Slot {
   ): () => void {
     let group = this.#groups.find((candidate) => candidate.fingerprint === fingerprint);
     if (!group) {
-      const { telemetry } = waiter;
-      group = { fingerprint, connection, auth, telemetry, waiters: new LinkedQueue(), overtaken: false };
+      group = { fingerprint, connection, auth, waiters: new LinkedQueue(), overtaken: false };
       this.#overtake(group);
     }
     const { waiters } = group;
@@ -165,6 +159,8 @@ export class Slot {
       } catch (error) {
         // Overtaken or cancelled, the group is no longer the first: its waiters wait for their turn, or were told.
         if (this.#groups[0] !== group) continue;
+        // Somebody came in the turn in which the last one left.
+        if (error === NOBODY_WAITS && group.waiters.size > 0) continue;
         this.#groups.shift();
         failAll(group, error);
       }
@@ -212,8 +208,9 @@ export class Slot {
     // Cancelled at the last moment: whoever cancelled closes the session, since it is registered by now.
     if (this.#groups[0] !== group) return;
     if (this.live !== live) return; // It left before anybody had it: another is opened.
-    this.#groups.shift();
     for (let waiter = group.waiters.shift(); waiter; waiter = group.waiters.shift()) waiter.deliver(live);
+    // Only now: a listener that makes a call meanwhile must not get ahead of those who still wait, and may have cancelled.
+    if (this.#groups[0] === group) this.#groups.shift();
     this.#host.onServed(this, live);
   }
 }
