@@ -178,6 +178,46 @@ Deno.test("openTelemetry: both histograms have the advised buckets and a point f
   assertEquals(boundaries, [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]);
 });
 
+Deno.test("openTelemetry: an HTTP server is named by host and port, its session by the start of its id", async () => {
+  await using otel = sdk();
+  const telemetry = openTelemetry();
+  const connection = {
+    id: "web.main",
+    provider: "web",
+    account: "main",
+    transport: { kind: "http" as const, url: "https://user:s3cret-word@tools.example/mcp?key=s3cret-key" },
+  };
+  const call = telemetry.call({ connection, toolName: "echo", payload: {}, redact: (text) => text })!;
+  call.started({ generation: 1, sessionId: "8267461…" });
+  call.settled({ outcome: "ok", output: {}, meta: {}, content: [] });
+  const { attributes } = otel.spans("tools/call echo")[0];
+  const names = ["network.transport", "server.address", "server.port", "mcp.session.id"];
+  assertEquals(names.map((name) => attributes[name]), ["tcp", "tools.example", 443, "8267461…"]);
+  assert(!JSON.stringify(attributes).includes("s3cret"));
+});
+
+Deno.test("openTelemetry: a session that was lost says why in its duration", async () => {
+  await using otel = sdk();
+  const server = serverOf();
+  await using pool = poolOf(server);
+  await pool.callTool(server.connection, null, "echo", {});
+  const session = await pool.getSession(server.connection, null);
+  server.crash();
+  await session.closed;
+  const metric = await otel.metric("mcp.client.session.duration");
+  assertEquals(metric?.dataPoints.map(({ attributes }) => attributes["error.type"]), ["SESSION_LOST"]);
+});
+
+Deno.test("openTelemetry: a call that its caller gave up is ABORTED, without the caller's reason", async () => {
+  await using otel = sdk();
+  const server = serverOf();
+  await using pool = poolOf(server);
+  const signal = AbortSignal.abort(new Error("private"));
+  await assertRejects(() => pool.callTool(server.connection, null, "echo", {}, { signal }));
+  const { attributes, status } = otel.spans("tools/call echo")[0];
+  assertEquals([attributes["error.type"], status], ["ABORTED", { code: SpanStatusCode.ERROR }]);
+});
+
 Deno.test("openTelemetry: without an SDK nothing is followed and nothing is put into the request", async () => {
   const server = serverOf();
   await using pool = poolOf(server);
