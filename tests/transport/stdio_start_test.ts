@@ -5,7 +5,6 @@ import {
   fixtureConnection,
   isAlive,
   logFile,
-  openDescriptors,
   openFixture,
   serverArgs,
   stdioConnection,
@@ -99,15 +98,12 @@ Deno.test("McpRuntimePool keeps no child of ten openings that never answer, and 
   const connection = fixtureConnection({ init: "never", log: log.path });
   const factory = new PersistentSessionFactory({ connectTimeoutMs: 400 });
   await using pool = new McpRuntimePool(factory, { openBackoff: false });
-  let descriptors: number | undefined;
   for (let i = 0; i < 10; i++) {
     await assertRejects(() => pool.callTool(connection, null, "echo", {}), McpTimeoutError);
     const pids = (await log.lines()).filter((line) => line.startsWith("start ")).map((line) => Number(line.slice(6)));
     for (const pid of pids) assertEquals(await isAlive(pid), false);
-    // The first round opens what stays open for good, such as the runtime's own descriptors.
-    descriptors ??= openDescriptors();
   }
-  assertEquals(openDescriptors(), descriptors);
+  // Descriptors are watched by the sanitizer of resources: those of the program belong to all files that run beside this.
 });
 
 Deno.test("StdioTransport gives the child the short list, its env and the auth record's, and nothing else (S15)", async () => {
