@@ -23,6 +23,17 @@ import type { ToolCallResult } from "./result.ts";
 import { redactorFor, safeCause } from "./secrets.ts";
 import type { PersistentMcpSession } from "./session.ts";
 import { Slot, type SlotGroup, type SlotHost } from "./slot.ts";
+import {
+  callFollower,
+  claimOpening,
+  failureOf,
+  type FollowedCallOptions,
+  type FollowedOpening,
+  followOpening,
+  type RuntimeTelemetry,
+  TELEMETRY,
+  telemetryOf,
+} from "./telemetry_hooks.ts";
 import { startTimer } from "./timers.ts";
 import { checkToolCall } from "./tool_call.ts";
 
@@ -49,6 +60,8 @@ export interface PoolOptions {
   openBackoff?: { initialMs?: number; maxMs?: number } | false;
   /** Hears of sessions and calls, at once and in order. What it throws is ignored. */
   onEvent?: RuntimeEventListener;
+  /** Follows openings and calls. Default: the telemetry of the session factory. */
+  telemetry?: RuntimeTelemetry;
 }
 
 /** Options of {@linkcode McpRuntimePool.getSession}. */
@@ -98,6 +111,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
   }
   readonly #factory: SessionFactory | PersistentSessionFactory;
   readonly #onEvent: RuntimeEventListener | undefined;
+  readonly #telemetry: RuntimeTelemetry | undefined;
   readonly #idleTimeoutMs: number;
   readonly #maxLifetimeMs: number;
   readonly #backoff: { initialMs: number; maxMs: number } | false;
@@ -129,6 +143,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
   ) {
     this.#factory = sessionFactory;
     this.#onEvent = options.onEvent;
+    this.#telemetry = options.telemetry ?? telemetryOf(sessionFactory);
     this.#idleTimeoutMs = limitOf("idleTimeoutMs", options.idleTimeoutMs);
     this.#maxLifetimeMs = limitOf("maxLifetimeMs", options.maxLifetimeMs);
     const { openBackoff = {} } = options;
@@ -177,19 +192,25 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     const call = new PoolCall(checked, checkedAuth, toolName, payload, options, this.#counters);
     const fingerprint = connectionRuntimeFingerprint(checked, checkedAuth);
     this.#counters.open++;
+    if (this.#telemetry) {
+      call.telemetry = callFollower(this.#telemetry, checked, checkedAuth, options.scope)(toolName, payload, options);
+    }
     for (;;) {
       try {
         const result = await this.#attempt(call, fingerprint);
         call.settled();
         countSettled(this.#counters, result.outcome);
+        call.telemetry?.settled(result);
         return result;
       } catch (error) {
         call.settled();
         if (mayResend(call, error)) {
           call.again(error);
+          call.telemetry?.resend(error as McpRuntimeError);
           continue;
         }
         countSettled(this.#counters, options.signal?.aborted && error === options.signal.reason ? "ABORTED" : error);
+        call.telemetry?.failed(failureOf(error, options.signal));
         throw call.told(error);
       }
     }
@@ -298,7 +319,9 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     call.expectGeneration(slot, live?.fingerprint === fingerprint);
     // Between its opening and the next turn a session has callers that came before this one.
     if (live?.fingerprint === fingerprint && !slot.serves(fingerprint)) return this.#run(call, live, options);
-    return this.#wait(slot, call.connection, call.auth, fingerprint, options, call.acceptedAt, (ready) => {
+    const followed = { ...options, [TELEMETRY]: call.telemetry };
+    return this.#wait(slot, call.connection, call.auth, fingerprint, followed, call.acceptedAt, (ready) => {
+      call.telemetry?.waited(ready.telemetry ?? undefined);
       const { queueTimeoutMs } = options;
       const left = queueTimeoutMs ? Math.max(1, queueTimeoutMs - (Date.now() - call.acceptedAt)) : queueTimeoutMs;
       return this.#run(call, ready, { ...options, queueTimeoutMs: left });
@@ -319,7 +342,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     connection: McpSourceConnection,
     auth: AuthRecord | null,
     fingerprint: string,
-    options: GetSessionOptions,
+    options: GetSessionOptions & Pick<FollowedCallOptions, typeof TELEMETRY>,
     since: number,
     use: (live: LiveSession) => T | Promise<T>,
   ): Promise<T> {
@@ -342,6 +365,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
             settle();
             reject(error);
           },
+          telemetry: options[TELEMETRY],
         },
         fingerprint,
         connection,
@@ -405,15 +429,18 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     const generation = slot.generation + 1;
     const startedAt = Date.now();
     this.#emit(slot, generation, { type: "session-opening" });
+    const telemetry = this.#followOpening(slot, group, generation, signal);
     try {
-      const session = await this.#create(slot, group, generation, signal);
+      const create = () => this.#create(slot, group, generation, signal);
+      const session = await (telemetry ? telemetry.run(create) : create());
       // Looked at in the very turn of registering: whoever gives up later finds the session and closes it.
       if (signal.aborted) {
         await session.close().catch(() => {}); // Nobody ever had this session.
         throw signal.reason;
       }
-      const live = this.#register(slot, group, session, generation);
+      const live = this.#register(slot, group, session, generation, telemetry);
       const durationMs = Date.now() - startedAt;
+      telemetry?.opened({ generation, ...live.owner.clientFacts() });
       this.#emit(slot, generation, { type: "session-opened", durationMs, ...live.owner.clientFacts() });
       return live;
     } catch (error) {
@@ -421,9 +448,18 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
       this.#counters.openFailed++;
       // An opening that was given up says nothing about the server.
       if (!signal.aborted) slot.backoff.failed(group.fingerprint, error, this.#backoff, Date.now(), Math.random());
+      telemetry?.failed(failureOf(error, signal));
       this.#emit(slot, generation, { type: "session-open-failed", durationMs: Date.now() - startedAt, error });
       throw error;
     }
+  }
+
+  #followOpening(slot: Slot, group: SlotGroup, generation: number, signal: AbortSignal): FollowedOpening | null {
+    if (!this.#telemetry) return null;
+    const { connection, telemetry: call } = group;
+    const telemetry = followOpening(this.#telemetry, { connection, scope: slot.scope, generation }, call);
+    claimOpening(signal, telemetry);
+    return telemetry;
   }
 
   async #create(slot: Slot, group: SlotGroup, generation: number, signal: AbortSignal): Promise<PersistentMcpSession> {
@@ -435,7 +471,13 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     return session;
   }
 
-  #register(slot: Slot, group: SlotGroup, session: PersistentMcpSession, generation: number): LiveSession {
+  #register(
+    slot: Slot,
+    group: SlotGroup,
+    session: PersistentMcpSession,
+    generation: number,
+    telemetry: FollowedOpening | null,
+  ): LiveSession {
     const owner = ownerOf(session);
     if (owner?.state !== "ready") {
       const seen = owner ? `a session that is ${owner.state}` : "no PersistentMcpSession";
@@ -447,14 +489,15 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
         },
       );
     }
-    const live = new LiveSession(session, owner, group.fingerprint, generation);
+    const live = new LiveSession(session, owner, group.fingerprint, generation, telemetry);
     owner.generation = generation;
+    if (this.#telemetry) owner.follow = callFollower(this.#telemetry, group.connection, group.auth, slot.scope);
     owner.observe({
       onLeave: () => this.#onLeave(slot, live),
       onIdle: () => this.#onIdle(live),
       onEvent: this.#onEvent,
     });
-    owner.closed.then(() => this.#onGone(live));
+    owner.closed.then(({ reason }) => this.#onGone(live, reason));
     this.#sessions.add(live);
     this.#counters.opened++;
     slot.live = live;
@@ -497,7 +540,9 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     let oldest: { slot: Slot; live: LiveSession } | undefined;
     for (const slot of this.#slots.values()) {
       const { live } = slot;
-      if (live?.idle && slot.waiting === 0 && (!oldest || live.lastUsedAt < oldest.live.lastUsedAt)) oldest = { slot, live };
+      if (live?.idle && slot.waiting === 0 && (!oldest || live.lastUsedAt < oldest.live.lastUsedAt)) {
+        oldest = { slot, live };
+      }
     }
     if (oldest) this.#evict(oldest.slot, oldest.live, "max-sessions");
   }
@@ -520,7 +565,8 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     if (slot.empty) this.#retire(slot);
   }
 
-  #onGone(live: LiveSession): void {
+  #onGone(live: LiveSession, reason: McpRuntimeError | undefined): void {
+    live.telemetry?.ended(reason);
     this.#sessions.delete(live);
     this.#counters[live.ending as Ending]++;
     this.#capacity.release();
