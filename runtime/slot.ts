@@ -3,8 +3,7 @@
  *
  * - Callers with the same fingerprint wait together and share one opening; one that leaves does not cancel it.
  * - Groups are served in order. A session of another fingerprint drains and closes before its successor opens.
- * - An opening whose fingerprint was overtaken by a newer one is given up, once; its group is served after the newer,
- *   and until then nobody else overtakes.
+ * - An opening whose fingerprint was overtaken by a newer one is given up, once; its group is served after the newer.
  * - Two sessions of one key never live at the same time.
  *
  * @module
@@ -67,15 +66,11 @@ export class Slot {
   generation: number;
   /** The fingerprint that was replaced last, to notice callers that alternate. */
   replacedFingerprint: string | undefined;
-  /** The session that has to be gone before the next opening. */
-  previous: LiveSession | undefined;
-  /** Sessions that left and are not gone. */
-  leaving = 0;
-  /** Whether a session is being opened, from its first event to its last. */
-  opening = false;
+  /** Resolves when nothing stands in the way of the next opening. */
+  previous: Promise<unknown> = Promise.resolve();
   readonly #host: SlotHost;
   #groups: SlotGroup[] = [];
-  #controller: AbortController | undefined;
+  #opening: AbortController | undefined;
   #reserving = false;
   #openingDone: Promise<unknown> = Promise.resolve();
   #driving = false;
@@ -88,9 +83,14 @@ export class Slot {
     this.generation = generation;
   }
 
-  /** Whether the slot holds nothing, not even a session that is ending: its successor has to wait for it. */
+  /** Whether a session is being opened. */
+  get opening(): boolean {
+    return this.#opening !== undefined;
+  }
+
+  /** Whether the slot holds nothing. */
   get empty(): boolean {
-    return this.live === undefined && !this.#driving && this.leaving === 0;
+    return this.live === undefined && !this.#driving;
   }
 
   /** How many wait for a session. */
@@ -120,7 +120,6 @@ export class Slot {
       const { telemetry } = waiter;
       group = { fingerprint, connection, auth, telemetry, waiters: new LinkedQueue(), overtaken: false };
       this.#overtake(group);
-      this.#hurry(fingerprint);
     }
     const { waiters } = group;
     waiters.push(waiter);
@@ -128,7 +127,7 @@ export class Slot {
     return () => {
       waiters.remove(waiter);
       // Once a session is being opened it is worth having; while it only waits for room it is not.
-      if (this.#reserving && waiters.size === 0 && this.#groups[0] === group) this.#controller?.abort(NOBODY_WAITS);
+      if (this.#reserving && waiters.size === 0 && this.#groups[0] === group) this.#opening?.abort(NOBODY_WAITS);
     };
   }
 
@@ -141,26 +140,20 @@ export class Slot {
   cancel(error: unknown): Promise<unknown> {
     const groups = this.#groups;
     this.#groups = [];
-    this.#controller?.abort(error);
+    this.#opening?.abort(error);
     for (const group of groups) failAll(group, error);
     return this.#openingDone;
   }
 
   #overtake(group: SlotGroup): void {
     const current = this.#groups[0];
-    // One at a time: if every newcomer overtook, a configuration that changes with each call would never be opened.
-    if (!this.#controller || !current || this.#groups.some(({ overtaken }) => overtaken)) {
+    if (!this.#opening || !current || current.overtaken) {
       this.#groups.push(group);
       return;
     }
     current.overtaken = true;
     this.#groups = [group, ...this.#groups.slice(1), current];
-    this.#controller.abort(OVERTAKEN);
-  }
-
-  /** A session that policy lets drain without limit must not hold up another configuration for longer than others do. */
-  #hurry(fingerprint: string): void {
-    if (this.previous && this.previous.fingerprint !== fingerprint) this.previous.owner.close().catch(() => {});
+    this.#opening.abort(OVERTAKEN);
   }
 
   async #drive(): Promise<void> {
@@ -186,20 +179,20 @@ export class Slot {
   async #sessionFor(group: SlotGroup): Promise<LiveSession | undefined> {
     if (this.live && this.live.fingerprint !== group.fingerprint) this.#host.replace(this, this.live, group);
     if (this.live) return this.live;
-    await this.previous?.owner.closed;
+    await this.previous;
     if (this.#groups[0] !== group) return undefined;
     if (this.live) return undefined; // Look again: its fingerprint decides.
     if (group.waiters.size === 0) {
       this.#groups.shift();
       return undefined;
     }
-    const { signal } = this.#controller = new AbortController();
-    const work = this.#open(group, signal);
+    const opening = this.#opening = new AbortController();
+    const work = this.#open(group, opening.signal);
     this.#openingDone = work.catch(() => {}); // Told to the waiters; `cancel` only waits for the end.
     try {
       return await work;
     } finally {
-      this.#controller = undefined;
+      this.#opening = undefined;
     }
   }
 
