@@ -126,14 +126,15 @@ export type RuntimeEvent =
 export type RuntimeEventListener = (event: RuntimeEvent) => void;
 
 /**
- * Calls a listener; a throwing one harms nothing.
+ * Calls a listener; one that throws, or is async and rejects, harms nothing.
  *
  * @param listener the listener, if any
  * @param event the event
  */
 export function emit(listener: RuntimeEventListener | undefined, event: RuntimeEvent): void {
   try {
-    listener?.(event);
+    const returned = listener?.(event) as unknown; // An async function fits the type; it is not waited for.
+    if (returned instanceof Promise) returned.catch(() => {});
   } catch {
     // The listener's failure is its own; sessions are shared by callers that know nothing of it.
   }

@@ -27,6 +27,10 @@ export class LiveSession {
     readonly generation: number,
     /** Who follows the session. */
     readonly telemetry: FollowedOpening | null | undefined,
+    /** What the pool knows it by; a factory that is a function may give a session that says otherwise. */
+    readonly key: { readonly connectionId: string; readonly scope: string | undefined },
+    /** Whether it was evicted to make room for a caller that waits. */
+    public evictedForRoom = false,
   ) {}
 
   /** Whether no call is queued or in flight. */

@@ -112,7 +112,8 @@ class AcceptedCall implements QueueNode<AcceptedCall> {
 /** The actor behind a `PersistentMcpSession`. */
 export class SessionOwner {
   readonly connectionId: string;
-  readonly scope: string | undefined;
+  /** Who shares the session, for events; the pool says it of sessions that were made without. */
+  scope: string | undefined;
   /** Which session of its key this is; the pool counts. */
   generation = 1;
   /** Follows calls that nobody else follows. */
@@ -137,6 +138,7 @@ export class SessionOwner {
   #closeResult: Promise<void> | undefined;
   #drained: (() => void) | undefined;
   #drainTimer: Timer | undefined;
+  #drainBy = Infinity;
 
   constructor(init: OwnerInit) {
     this.connectionId = init.connectionId;
@@ -395,16 +397,18 @@ export class SessionOwner {
     if (this.#state !== "lost") {
       this.#end = reason;
       this.#enter("lost");
+      this.#finish(); // Before anybody is told: a listener may close the session, and waits for its end.
       this.#emit({ type: "session-lost", error: reason });
       this.#rejectQueued(reason);
       if (all) this.#rejectRunning(reason);
-      this.#finish();
       this.#limitDrain(this.#limits.drainTimeoutMs);
     } else if (all) this.#rejectRunning(reason);
   }
 
   #limitDrain(ms: number): void {
-    if (this.#idle || this.#teardown) return;
+    const by = Date.now() + ms;
+    if (this.#idle || this.#teardown || by >= this.#drainBy) return;
+    this.#drainBy = by;
     clearTimeout(this.#drainTimer);
     const expire = () => this.#rejectAll(this.#closedError(`was closed: the limit for accepted calls is ${ms} ms`));
     this.#drainTimer = startTimer(expire, ms);

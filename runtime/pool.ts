@@ -254,7 +254,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
       connectionId,
     });
     const slots = [...this.#slots.values()].filter((slot) => slot.connectionId === connectionId);
-    const sessions = [...this.#sessions].filter((live) => live.owner.connectionId === connectionId);
+    const sessions = [...this.#sessions].filter((live) => live.key.connectionId === connectionId);
     await this.#end(slots, sessions, error, (live) => live.owner.close());
   }
 
@@ -428,6 +428,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
   async #open(slot: Slot, group: SlotGroup, signal: AbortSignal): Promise<LiveSession> {
     const generation = slot.generation + 1;
     const startedAt = Date.now();
+    slot.opening = true;
     this.#emit(slot, generation, { type: "session-opening" });
     const telemetry = this.#followOpening(slot, group, generation, signal);
     try {
@@ -444,10 +445,13 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
       this.#emit(slot, generation, { type: "session-opened", durationMs, ...live.owner.clientFacts() });
       return live;
     } catch (error) {
+      slot.opening = false;
       this.#capacity.release();
       this.#counters.openFailed++;
-      // An opening that was given up says nothing about the server.
-      if (!signal.aborted) slot.backoff.failed(group.fingerprint, error, this.#backoff, Date.now(), Math.random());
+      // An opening that was given up says nothing about the server, nor does one that was refused before any I/O.
+      if (!signal.aborted && !(error instanceof McpRuntimeError && error.code === "NO_TRANSPORT")) {
+        slot.backoff.failed(group.fingerprint, error, this.#backoff, Date.now(), Math.random());
+      }
       telemetry?.failed(failureOf(error, signal));
       this.#emit(slot, generation, { type: "session-open-failed", durationMs: Date.now() - startedAt, error });
       throw error;
@@ -489,18 +493,20 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
         },
       );
     }
-    const live = new LiveSession(session, owner, group.fingerprint, generation, telemetry);
+    const live = new LiveSession(session, owner, group.fingerprint, generation, telemetry, slot);
     owner.generation = generation;
+    owner.scope = slot.scope;
     if (this.#telemetry) owner.follow = callFollower(this.#telemetry, group.connection, group.auth, slot.scope);
     owner.observe({
       onLeave: () => this.#onLeave(slot, live),
       onIdle: () => this.#onIdle(live),
       onEvent: this.#onEvent,
     });
-    owner.closed.then(({ reason }) => this.#onGone(live, reason));
+    owner.closed.then(({ reason }) => this.#onGone(slot, live, reason));
     this.#sessions.add(live);
     this.#counters.opened++;
     slot.live = live;
+    slot.opening = false;
     slot.generation = generation;
     slot.backoff.succeeded(group.fingerprint);
     live.watchIdle(this.#idleTimeoutMs, () => this.#evict(slot, live, "idle"));
@@ -523,11 +529,11 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
   #evict(slot: Slot, live: LiveSession, reason: "idle" | "max-sessions" | "max-lifetime"): void {
     if (live.ending) return;
     live.ending = "evicted";
-    if (reason === "max-sessions") this.#evictingForRoom++;
+    live.evictedForRoom = reason === "max-sessions";
+    if (live.evictedForRoom) this.#evictingForRoom++;
     this.#emit(slot, live.generation, { type: "session-evicted", reason });
     // No limit for draining: policy never cuts a call short, the calls have limits of their own.
-    const closed = live.owner.close(Infinity).catch(() => {});
-    if (reason === "max-sessions") closed.then(() => this.#evictingForRoom--);
+    live.owner.close(Infinity).catch(() => {});
   }
 
   async #reserve(signal: AbortSignal): Promise<void> {
@@ -555,21 +561,26 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
   /** The session takes no more calls: it leaves the pool, by identity, whatever has taken its place. */
   #onLeave(slot: Slot, live: LiveSession): void {
     live.unwatch();
+    slot.leaving++;
     const lost = live.owner.state === "lost";
     live.ending ??= lost ? "lost" : "closed";
     if (slot.live !== live) return;
     slot.live = undefined;
     // Two processes of one server may fight over its files, so the next waits for the last one's end. A lost HTTP session
     // has nothing to wait for; exchanges that still run on it end by themselves.
-    if (!lost || live.owner.client?.pid !== undefined) slot.previous = live.owner.closed;
-    if (slot.empty) this.#retire(slot);
+    if (!lost || live.owner.client?.pid !== undefined) slot.previous = live;
   }
 
-  #onGone(live: LiveSession, reason: McpRuntimeError | undefined): void {
+  #onGone(slot: Slot, live: LiveSession, reason: McpRuntimeError | undefined): void {
     live.telemetry?.ended(reason);
     this.#sessions.delete(live);
     this.#counters[live.ending as Ending]++;
+    // In one turn with the permit: a caller that comes in between must not count on the room of the one before.
+    if (live.evictedForRoom) this.#evictingForRoom--;
     this.#capacity.release();
+    slot.leaving--;
+    if (slot.previous === live) slot.previous = undefined;
+    this.#retire(slot);
   }
 
   async #shutDown(
@@ -631,7 +642,8 @@ async function fromFunction(
     return await Promise.race([work, ended]);
   } catch (error) {
     work.then((session) => session.close()).catch(() => {}); // Late, and nobody waits for it.
-    if (signal.aborted || error instanceof McpRuntimeError) throw error;
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof McpRuntimeError) throw error;
     const cause = safeCause(error, redactorFor(group.connection, group.auth));
     const said = cause instanceof Error ? cause.message : String(cause);
     throw new McpRuntimeError(

@@ -155,9 +155,10 @@ export function describeSessions(slots: Iterable<Slot>, sessions: Iterable<LiveS
   }
   for (const live of sessions) {
     const { owner, generation } = live;
+    const { connectionId, scope } = live.key;
     infos.push({
-      connectionId: owner.connectionId,
-      ...(owner.scope === undefined ? {} : { scope: owner.scope }),
+      connectionId,
+      ...(scope === undefined ? {} : { scope }),
       state: owner.state,
       generation,
       ageMs: now - live.openedAt,

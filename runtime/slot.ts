@@ -3,7 +3,8 @@
  *
  * - Callers with the same fingerprint wait together and share one opening; one that leaves does not cancel it.
  * - Groups are served in order. A session of another fingerprint drains and closes before its successor opens.
- * - An opening whose fingerprint was overtaken by a newer one is given up, once; its group is served after the newer.
+ * - An opening whose fingerprint was overtaken by a newer one is given up, once; its group is served after the newer,
+ *   and until then nobody else overtakes.
  * - Two sessions of one key never live at the same time.
  *
  * @module
@@ -66,11 +67,15 @@ export class Slot {
   generation: number;
   /** The fingerprint that was replaced last, to notice callers that alternate. */
   replacedFingerprint: string | undefined;
-  /** Resolves when nothing stands in the way of the next opening. */
-  previous: Promise<unknown> = Promise.resolve();
+  /** The session that has to be gone before the next opening. */
+  previous: LiveSession | undefined;
+  /** Sessions that left and are not gone. */
+  leaving = 0;
+  /** Whether a session is being opened, from its first event to its last. */
+  opening = false;
   readonly #host: SlotHost;
   #groups: SlotGroup[] = [];
-  #opening: AbortController | undefined;
+  #controller: AbortController | undefined;
   #reserving = false;
   #openingDone: Promise<unknown> = Promise.resolve();
   #driving = false;
@@ -83,14 +88,9 @@ export class Slot {
     this.generation = generation;
   }
 
-  /** Whether a session is being opened. */
-  get opening(): boolean {
-    return this.#opening !== undefined;
-  }
-
-  /** Whether the slot holds nothing. */
+  /** Whether the slot holds nothing, not even a session that is ending: its successor has to wait for it. */
   get empty(): boolean {
-    return this.live === undefined && !this.#driving;
+    return this.live === undefined && !this.#driving && this.leaving === 0;
   }
 
   /** How many wait for a session. */
@@ -120,6 +120,7 @@ export class Slot {
       const { telemetry } = waiter;
       group = { fingerprint, connection, auth, telemetry, waiters: new LinkedQueue(), overtaken: false };
       this.#overtake(group);
+      this.#hurry(fingerprint);
     }
     const { waiters } = group;
     waiters.push(waiter);
@@ -127,7 +128,7 @@ export class Slot {
     return () => {
       waiters.remove(waiter);
       // Once a session is being opened it is worth having; while it only waits for room it is not.
-      if (this.#reserving && waiters.size === 0 && this.#groups[0] === group) this.#opening?.abort(NOBODY_WAITS);
+      if (this.#reserving && waiters.size === 0 && this.#groups[0] === group) this.#controller?.abort(NOBODY_WAITS);
     };
   }
 
@@ -140,20 +141,26 @@ export class Slot {
   cancel(error: unknown): Promise<unknown> {
     const groups = this.#groups;
     this.#groups = [];
-    this.#opening?.abort(error);
+    this.#controller?.abort(error);
     for (const group of groups) failAll(group, error);
     return this.#openingDone;
   }
 
   #overtake(group: SlotGroup): void {
     const current = this.#groups[0];
-    if (!this.#opening || !current || current.overtaken) {
+    // One at a time: if every newcomer overtook, a configuration that changes with each call would never be opened.
+    if (!this.#controller || !current || this.#groups.some(({ overtaken }) => overtaken)) {
       this.#groups.push(group);
       return;
     }
     current.overtaken = true;
     this.#groups = [group, ...this.#groups.slice(1), current];
-    this.#opening.abort(OVERTAKEN);
+    this.#controller.abort(OVERTAKEN);
+  }
+
+  /** A session that policy lets drain without limit must not hold up another configuration for longer than others do. */
+  #hurry(fingerprint: string): void {
+    if (this.previous && this.previous.fingerprint !== fingerprint) this.previous.owner.close().catch(() => {});
   }
 
   async #drive(): Promise<void> {
@@ -179,20 +186,20 @@ export class Slot {
   async #sessionFor(group: SlotGroup): Promise<LiveSession | undefined> {
     if (this.live && this.live.fingerprint !== group.fingerprint) this.#host.replace(this, this.live, group);
     if (this.live) return this.live;
-    await this.previous;
+    await this.previous?.owner.closed;
     if (this.#groups[0] !== group) return undefined;
     if (this.live) return undefined; // Look again: its fingerprint decides.
     if (group.waiters.size === 0) {
       this.#groups.shift();
       return undefined;
     }
-    const opening = this.#opening = new AbortController();
-    const work = this.#open(group, opening.signal);
+    const { signal } = this.#controller = new AbortController();
+    const work = this.#open(group, signal);
     this.#openingDone = work.catch(() => {}); // Told to the waiters; `cancel` only waits for the end.
     try {
       return await work;
     } finally {
-      this.#opening = undefined;
+      this.#controller = undefined;
     }
   }
 
