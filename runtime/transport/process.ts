@@ -3,8 +3,6 @@
  *
  * @module
  */
-import { denoHost } from "./process_deno.ts";
-import { nodeHost } from "./process_node.ts";
 
 /** How a process ended. */
 export interface ExitStatus {
@@ -105,13 +103,4 @@ export interface ProcessHost {
   spawn(request: SpawnRequest, handlers?: OutputHandlers): Promise<ServerProcess>;
   /** Calls back when the program ends, however it does; returns the way to take that back. */
   onExit(callback: () => void): () => void;
-}
-
-/**
- * The host this program runs on, decided at run time: the same files are imported everywhere.
- *
- * @returns the host, or `undefined` in a browser
- */
-export function processHost(): ProcessHost | undefined {
-  return denoHost() ?? nodeHost();
 }
