@@ -55,6 +55,7 @@ export class ModelClock {
 
   /** Moves the time on, and lets everything settle after each moment at which a timer fires. */
   async tick(ms: number): Promise<void> {
+    await this.settle();
     const end = this.now + ms;
     // Bounded: a timer that starts itself anew without waiting would never end.
     for (let moments = 0; moments < 2_000; moments++) {
