@@ -12,6 +12,7 @@ import type { CallToolOptions, ToolClient } from "./client.ts";
 import { type Delivery, McpRuntimeError, McpTimeoutError } from "./errors.ts";
 import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts";
 import { limitOf } from "./limits.ts";
+import { McpClient } from "./mcp_client.ts";
 import { LinkedQueue, type QueueNode } from "./queue.ts";
 import { type ToolCallResult, toolResultToCallResult } from "./result.ts";
 import { type Redactor, safeCause, shortId } from "./secrets.ts";
@@ -388,7 +389,8 @@ export class SessionOwner {
     const reason = safe instanceof McpRuntimeError
       ? safe
       : this.#error("SESSION_LOST", "ended without being asked", safe);
-    this.#lose(reason, true);
+    // Our own client tells each of its calls by itself, and whether it was sent; any other may leave its calls open.
+    this.#lose(reason, !(this.#client instanceof McpClient));
   }
 
   /** @param all whether calls in flight are rejected too, or may settle by themselves within the drain limit */

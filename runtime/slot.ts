@@ -120,7 +120,6 @@ export class Slot {
       const { telemetry } = waiter;
       group = { fingerprint, connection, auth, telemetry, waiters: new LinkedQueue(), overtaken: false };
       this.#overtake(group);
-      this.#hurry(fingerprint);
     }
     const { waiters } = group;
     waiters.push(waiter);
@@ -156,11 +155,6 @@ export class Slot {
     current.overtaken = true;
     this.#groups = [group, ...this.#groups.slice(1), current];
     this.#controller.abort(OVERTAKEN);
-  }
-
-  /** A session that policy lets drain without limit must not hold up another configuration for longer than others do. */
-  #hurry(fingerprint: string): void {
-    if (this.previous && this.previous.fingerprint !== fingerprint) this.previous.owner.close().catch(() => {});
   }
 
   async #drive(): Promise<void> {
