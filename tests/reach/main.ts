@@ -6,8 +6,8 @@
  */
 const ROOT = decodeURIComponent(new URL("../..", import.meta.url).pathname);
 const EVERYTHING = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
-/** The oldest Node that package.json names, and lines beside the machine's own: the last two with long-term support. */
-const NODES = ["20.16.0", "22", "24"];
+/** The oldest Node that package.json names, and lines with long-term support beside the one of the machine. */
+const NODES = ["20.16.0", "22", "24", "26"];
 const PROGRAM_MS = 120_000;
 /** How long a server may outlive its program. */
 const LEFT_MS = 5_000;
