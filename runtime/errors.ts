@@ -81,7 +81,8 @@ export class McpRuntimeError extends Error {
    */
   constructor(message: string, init: McpErrorInit) {
     super(message, init.cause === undefined ? undefined : { cause: init.cause });
-    this.name = new.target.name;
+    // Spelled out in every class: a bundler shortens the names of classes, and logs must say the same everywhere.
+    this.name = "McpRuntimeError";
     this.code = init.code;
     this.delivery = init.delivery ?? "not-sent";
     if (init.connectionId !== undefined) this.connectionId = init.connectionId;
@@ -170,6 +171,7 @@ export class ProcessError extends McpRuntimeError {
    */
   constructor(message: string, init: ProcessErrorInit) {
     super(message, init);
+    this.name = "ProcessError";
     this.phase = init.phase;
     this.exitCode = init.exitCode;
     this.signal = init.signal;
@@ -204,6 +206,7 @@ export class HttpError extends McpRuntimeError {
    */
   constructor(message: string, init: HttpErrorInit) {
     super(message, init);
+    this.name = "HttpError";
     this.status = init.status;
     this.mediaType = init.mediaType;
     this.excerpt = init.excerpt;
@@ -233,6 +236,7 @@ export class RpcError extends McpRuntimeError {
    */
   constructor(message: string, init: RpcErrorInit) {
     super(message, init);
+    this.name = "RpcError";
     this.rpcCode = init.rpcCode;
     if (init.data !== undefined) this.data = init.data;
   }
@@ -261,6 +265,7 @@ export class McpTimeoutError extends McpRuntimeError {
    */
   constructor(message: string, init: TimeoutErrorInit) {
     super(message, init);
+    this.name = "McpTimeoutError";
     this.elapsedMs = init.elapsedMs;
     this.limitMs = init.limitMs;
   }
@@ -285,6 +290,7 @@ export class BackoffError extends McpRuntimeError {
    */
   constructor(message: string, init: BackoffErrorInit) {
     super(message, init);
+    this.name = "BackoffError";
     this.retryAfterMs = init.retryAfterMs;
   }
 }
@@ -330,6 +336,7 @@ export class AuthRejectedError extends McpRuntimeError {
    */
   constructor(message: string, init: AuthRejectedErrorInit) {
     super(message, init);
+    this.name = "AuthRejectedError";
     this.status = init.status;
     if (init.challenge !== undefined) this.challenge = init.challenge;
     if (init.authorizationUrl !== undefined) this.authorizationUrl = init.authorizationUrl;

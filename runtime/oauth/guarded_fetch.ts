@@ -9,7 +9,7 @@
  */
 import { DEFAULT_LIMITS } from "../limits.ts";
 import { showUrl } from "../secrets.ts";
-import { isRedirect, redirectMode } from "../transport/redirect.ts";
+import { isHiddenRedirect, isRedirect } from "../transport/redirect.ts";
 
 /** `fetch` as the transport takes it. */
 export type FetchLike = (input: string, init: RequestInit) => Promise<Response>;
@@ -89,8 +89,10 @@ export function guardedFetch(
     let target = new URL(input);
     for (let followed = 0;; followed++) {
       check(target);
-      const limits = { redirect: redirectMode(), ...(signal === undefined ? {} : { signal }) };
+      const limits = { redirect: "manual" as const, ...(signal === undefined ? {} : { signal }) };
       const response = await fetch(target.href, { ...init, ...limits });
+      // A TypeError, as for every request that a browser does not let be made: the SDK goes on without the document.
+      if (isHiddenRedirect(response)) throw new TypeError(`${showUrl(target.href)} answered with a redirect`);
       const location = response.headers.get("location");
       if (!isRedirect(response.status) || location === null) return response;
       await response.body?.cancel();

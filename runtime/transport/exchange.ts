@@ -28,8 +28,8 @@ export interface ExchangeHost {
   onReceived(): void;
   /** A message came. */
   onMessage(message: JsonRpcMessage): void;
-  /** The response to `initialize` came, with its headers; throws when they are of no use. */
-  onInitialized(headers: Headers): void;
+  /** The response to `initialize` came; throws when its headers are of no use. */
+  onInitialized(response: Response): void;
   /** The server does not know the session. */
   onSessionUnknown(): void;
   /** The response came as an event; the stream may still be open. */
@@ -79,8 +79,9 @@ export class Exchange {
    */
   async run(body: Blob): Promise<void> {
     let sent = false;
+    let response: Response | undefined;
     try {
-      const response = await this.#host.requester.send({
+      response = await this.#host.requester.send({
         method: "POST",
         headers: this.#host.headers("POST"),
         body,
@@ -103,7 +104,9 @@ export class Exchange {
       if (this.#state === "cancelled" || this.#state === "answered") return;
       const delivery = sent ? "unknown" : "not-sent";
       if (this.#state === "closed") throw this.#host.failures.closed(delivery);
-      throw error instanceof McpRuntimeError ? error : this.#host.failures.network(error, delivery);
+      if (error instanceof McpRuntimeError) throw error;
+      if (response) throw this.#host.failures.broken(error, delivery, "broke its answer off");
+      throw this.#host.failures.noResponse(error, delivery);
     }
   }
 
@@ -119,7 +122,7 @@ export class Exchange {
 
   #initialized(response: Response): void {
     try {
-      this.#host.onInitialized(response.headers);
+      this.#host.onInitialized(response);
     } catch (error) {
       void discard(response);
       throw error;

@@ -76,7 +76,7 @@ export class HttpTransport implements McpTransport {
     options: TransportOptions,
   ) {
     this.#endpoint = endpointOf(transport, auth);
-    this.#failures = new HttpFailures(connection, auth, this.#endpoint.shown);
+    this.#failures = new HttpFailures(connection, auth, this.#endpoint);
     this.#maxMessageBytes = limitOf("maxMessageBytes", options.maxMessageBytes);
     this.#closeTimeoutMs = limitOf("closeTimeoutMs", options.closeTimeoutMs);
     const credentials = sourceOf(connection, auth, options);
@@ -162,7 +162,7 @@ export class HttpTransport implements McpTransport {
       },
       onReceived: () => void this.#received++,
       onMessage: (message) => this.#onMessage(message),
-      onInitialized: (headers) => this.#onInitialized(headers),
+      onInitialized: (response) => this.#onInitialized(response),
       onSessionUnknown: () => void (this.#sessionUnknown = true),
       onAnswered: (exchange) => this.#onAnswered(exchange),
     };
@@ -192,8 +192,9 @@ export class HttpTransport implements McpTransport {
     this.#endTimer = rest.length === 0 ? undefined : startTimer(() => this.#endStreams(rest), END_GRACE_MS);
   }
 
-  #onInitialized(headers: Headers): void {
-    const id = headers.get("mcp-session-id");
+  #onInitialized(response: Response): void {
+    const id = response.headers.get("mcp-session-id");
+    this.#failures.sessionIdHidden = id === null && response.type === "cors";
     if (id === null) return;
     // MCP 2025-11-25, Session Management, item 1: visible ASCII.
     if (!/^[\x21-\x7e]+$/.test(id) || id.length > MAX_SESSION_ID_LENGTH) {

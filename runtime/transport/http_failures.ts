@@ -16,6 +16,8 @@ import {
 import { excerpt, type Redactor, redactorFor, safeCause } from "../secrets.ts";
 import { mediaTypeOf, readStart } from "./body.ts";
 import { parseChallenge } from "./challenge.ts";
+import { allowHint, exposeHint } from "./cors.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { JsonRpcErrorResponse } from "./message.ts";
 
 /** As much of an error page is read as may hold a JSON-RPC error and a word to people. */
@@ -49,6 +51,8 @@ export interface Refusal {
   /** The body as JSON, when it is JSON and short. */
   json: unknown;
   challenge: string | null;
+  /** Only headers that the server exposes can be seen: it is of another origin than the page this runs in. */
+  filtered: boolean;
 }
 
 /**
@@ -59,8 +63,14 @@ export interface Refusal {
  */
 export async function readRefusal(response: Response): Promise<Refusal> {
   const body = await readStart(response, ERROR_BODY_BYTES, ERROR_BODY_MS);
-  const challenge = response.headers.get("www-authenticate");
-  return { status: response.status, mediaType: mediaTypeOf(response), body, json: parseOrNothing(body), challenge };
+  return {
+    status: response.status,
+    mediaType: mediaTypeOf(response),
+    body,
+    json: parseOrNothing(body),
+    challenge: response.headers.get("www-authenticate"),
+    filtered: response.type === "cors",
+  };
 }
 
 function parseOrNothing(text: string): unknown {
@@ -76,31 +86,35 @@ export class HttpFailures {
   readonly connectionId: string;
   readonly #connection: McpSourceConnection;
   readonly #auth: AuthRecord | null;
-  readonly #shown: string;
+  readonly #endpoint: Endpoint;
   /** The session's id: whoever has it can speak in the session, so it is shown nowhere. */
   sessionId: string | undefined;
+  /** Set when no session id could be seen in the answer to `initialize`, and there may be one that is not exposed. */
+  sessionIdHidden = false;
   #secrets: readonly string[] = [];
+  #hookHeaderNames: readonly string[] = [];
 
   /**
    * @param connection the connection
    * @param auth its auth record
-   * @param shown its URL as it may be shown
+   * @param endpoint where its requests go
    */
-  constructor(connection: McpSourceConnection, auth: AuthRecord | null, shown: string) {
+  constructor(connection: McpSourceConnection, auth: AuthRecord | null, endpoint: Endpoint) {
     this.connectionId = connection.id;
     this.#connection = connection;
     this.#auth = auth;
-    this.#shown = shown;
+    this.#endpoint = endpoint;
   }
 
   /**
-   * Remembers the latest headers of the credentials hook as secrets.
+   * Remembers the latest headers of the credentials hook; their values are secrets.
    *
-   * @param values header values
+   * @param headers the headers
    */
-  addSecrets(values: readonly string[]): void {
+  addHookHeaders(headers: Readonly<Record<string, string>>): void {
     // Tokens rotate; the last few are those that a server can still repeat.
-    this.#secrets = [...values, ...this.#secrets].slice(0, 32);
+    this.#secrets = [...Object.values(headers), ...this.#secrets].slice(0, 32);
+    this.#hookHeaderNames = Object.keys(headers);
   }
 
   /**
@@ -124,30 +138,33 @@ export class HttpFailures {
     ]);
   }
 
-  /** `fetch` or a body failed. */
-  network(error: unknown, delivery: Delivery): McpRuntimeError {
+  /** `fetch` failed. */
+  noResponse(error: unknown, delivery: Delivery): McpRuntimeError {
     if (isNotConnected(error)) return this.broken(error, "not-sent", "could not be reached");
-    return this.broken(error, delivery, delivery === "not-sent" ? "could not be asked" : "did not answer");
+    const hint = allowHint(this.#endpoint.url, [...Object.keys(this.#endpoint.headers), ...this.#hookHeaderNames]);
+    return this.broken(error, delivery, delivery === "not-sent" ? "could not be asked" : "did not answer", hint);
   }
 
-  /** The same with what is known of the delivery, whatever the failure was. */
-  broken(error: unknown, delivery: Delivery, doing: string): McpRuntimeError {
+  /** The exchange broke, whatever the failure was. */
+  broken(error: unknown, delivery: Delivery, doing: string, hint = ""): McpRuntimeError {
     const cause = safeCause(error, this.redactor);
     const limit = codesOf(error).map((code) => NODE_LIMITS[code]).find((text) => text !== undefined);
-    return this.#http(`${doing}: ${limit ?? deepestMessage(cause)}`, { delivery, cause });
+    return this.#http(`${doing}: ${limit ?? deepestMessage(cause)}${hint}`, { delivery, cause });
   }
 
   /** The server answered with a status that is no success. */
   status(refusal: Refusal, method: string): HttpError {
     const delivery = refusal.status >= 500 ? "unknown" : "answered";
-    return this.refused(`answered ${method} with status ${refusal.status}`, refusal, { delivery });
+    const mayBeSession = this.sessionIdHidden && (refusal.status === 400 || refusal.status === 404);
+    const hint = mayBeSession ? exposeHint("uses sessions", "Mcp-Session-Id") : "";
+    return this.refused(`answered ${method} with status ${refusal.status}`, refusal, { delivery }, hint);
   }
 
   /** A refusal under another heading. */
-  refused(what: string, refusal: Refusal, init: { code?: McpErrorCode; delivery: Delivery }): HttpError {
+  refused(what: string, refusal: Refusal, init: { code?: McpErrorCode; delivery: Delivery }, hint = ""): HttpError {
     const said = excerpt(refusal.body, this.redactor);
     const tail = [refusal.mediaType === null ? "no media type" : excerpt(refusal.mediaType, this.redactor, 60), said];
-    return this.#http(`${what}: ${tail.filter((part) => part !== "").join(", ")}`, {
+    return this.#http(`${what}: ${tail.filter((part) => part !== "").join(", ")}${hint}`, {
       ...refusal,
       ...init,
       excerpt: said,
@@ -168,14 +185,24 @@ export class HttpFailures {
     return this.#http(what, { status, mediaType, delivery });
   }
 
+  /** A redirect in a browser, which nothing is known of. */
+  hiddenRedirect(method: string): HttpError {
+    return this.#http(
+      `did not take ${method}: it was redirected, and a browser does not tell where to: give the connection the URL ` +
+        "that the redirect leads to",
+      { delivery: "answered" },
+    );
+  }
+
   /** 401, or 403. */
   rejected(refusal: Refusal, how: string): AuthRejectedError {
     const redactor = this.redactor;
     const challenge = parseChallenge(refusal.challenge, redactor);
     const said = challenge?.error ?? excerpt(refusal.body, redactor);
+    const hint = refusal.filtered && !challenge ? exposeHint("sent a challenge", "WWW-Authenticate") : "";
     return new AuthRejectedError(
       `the server of connection "${this.connectionId}" rejected the credentials with status ${refusal.status}${how}` +
-        (said ? `: ${said}` : ""),
+        (said ? `: ${said}` : "") + hint,
       {
         code: "AUTH_REJECTED",
         connectionId: this.connectionId,
@@ -215,7 +242,7 @@ export class HttpFailures {
   }
 
   #http(what: string, init: Partial<HttpErrorInit>): HttpError {
-    const message = `the server of connection "${this.connectionId}" (${this.#shown}) ${what}`;
+    const message = `the server of connection "${this.connectionId}" (${this.#endpoint.shown}) ${what}`;
     const { code = "HTTP_ERROR", delivery = "unknown", status = null, mediaType = null, excerpt = "", cause } = init;
     return new HttpError(message, {
       code,

@@ -10,7 +10,7 @@ import { parseChallenge } from "./challenge.ts";
 import type { CredentialsSource, GivenCredentials } from "./credentials.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type HttpFailures, readRefusal } from "./http_failures.ts";
-import { isRedirect, redirectMode, redirectStep } from "./redirect.ts";
+import { isHiddenRedirect, isRedirect, redirectStep } from "./redirect.ts";
 
 /** `fetch` as far as it is used here. */
 export type FetchLike = (input: string, init: RequestInit) => Promise<Response>;
@@ -35,7 +35,6 @@ export class HttpRequester {
   readonly #failures: HttpFailures;
   readonly #credentials: CredentialsSource | undefined;
   readonly #fetch: FetchLike;
-  readonly #redirect = redirectMode();
 
   /**
    * @param endpoint where requests go
@@ -100,15 +99,16 @@ export class HttpRequester {
     request.signal.throwIfAborted();
     request.onsent?.();
     const response = await this.#fetch(this.#endpoint.url, init);
+    if (isHiddenRedirect(response)) throw this.#failures.hiddenRedirect(request.method);
     return isRedirect(response.status) ? await this.#redirected(request, init, response) : response;
   }
 
   #initOf({ method, headers, body, signal }: HttpRequest, given: GivenCredentials | undefined): RequestInit {
-    const init: RequestInit = { method, headers, redirect: this.#redirect, signal };
+    const init: RequestInit = { method, headers, redirect: "manual", signal };
     if (body) init.body = body;
     if (given) {
       init.headers = { ...headers, ...given.headers };
-      this.#failures.addSecrets(Object.values(given.headers));
+      this.#failures.addHookHeaders(given.headers);
     }
     return init;
   }

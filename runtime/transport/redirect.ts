@@ -5,23 +5,18 @@
  */
 import { showUrl } from "../secrets.ts";
 
-interface Runtime {
-  Deno?: unknown;
-  process?: { versions?: { node?: string } };
-}
-
 /** Where a redirect leads, or why it is not followed. */
 export type RedirectStep = { url: string } | { refused: string };
 
 /**
- * How `fetch` is told to treat redirects. A browser shows a redirect that was not followed as an opaque response
- * without target, so there it must fail; elsewhere the response is looked at by {@linkcode redirectStep}.
+ * Whether a response is a redirect that cannot be followed by hand: a browser hides its status and target (Fetch,
+ * "opaque-redirect filtered response").
  *
- * @returns the value of `RequestInit.redirect`
+ * @param response any response to a request with `redirect: "manual"`
+ * @returns true in a browser, for any redirect
  */
-export function redirectMode(): "manual" | "error" {
-  const { Deno, process } = globalThis as Runtime;
-  return Deno !== undefined || process?.versions?.node !== undefined ? "manual" : "error";
+export function isHiddenRedirect(response: Response): boolean {
+  return response.type === "opaqueredirect";
 }
 
 /**
