@@ -31,11 +31,19 @@ export class Held {
   }
 }
 
+/** Takes 3 s and reports progress each half second. */
+const slow: FakeTool = async (_args, { delay, progress }) => {
+  for (let step = 1; step <= 6; step++) {
+    await delay(500);
+    progress(step);
+  }
+};
+
 /** A pool whose connections all reach one fake server. */
 export function harness(options: PoolOptions = {}, limits: SessionFactoryOptions = {}) {
   const held = new Held();
   const server = new FakeMcpServer({
-    tools: { echo: (args) => args, held: held.tool, never: () => new Promise(() => {}) },
+    tools: { echo: (args) => args, held: held.tool, never: () => new Promise(() => {}), slow },
   });
   const events: RuntimeEvent[] = [];
   const broken: unknown[] = [];
