@@ -8,7 +8,7 @@ import { connectionOf, failure, harness, settle, told } from "./fakes/pool_harne
 const a = connectionOf("a");
 const b = connectionOf("b");
 
-Deno.test("L2 McpRuntimePool.closeConnection: during an opening, waiting calls are refused and nothing stays (P5)", async () => {
+Deno.test("McpRuntimePool.closeConnection: during an opening, waiting calls are refused and nothing stays (P5, L14)", async () => {
   using _time = new FakeTime();
   const { pool, finish, server } = harness();
   server.openDelayMs = Infinity;
@@ -23,7 +23,7 @@ Deno.test("L2 McpRuntimePool.closeConnection: during an opening, waiting calls a
   await finish();
 });
 
-Deno.test("L5 McpRuntimePool.closeConnection: during a call, accepted calls finish, a later call opens anew after the end (P5)", async () => {
+Deno.test("McpRuntimePool.closeConnection: during a call, accepted calls finish, a later call opens anew after the end (P5, L14)", async () => {
   const { pool, finish, held, server } = harness();
   const accepted = [1, 2].map((name) => pool.callTool(a, null, "held", { name }));
   await settle();
@@ -58,7 +58,7 @@ Deno.test("McpRuntimePool.closeConnection: finds a session whose factory gave it
   assertEquals([pool.sessions(), pool.stats().closed], [[], 1]);
 });
 
-Deno.test("L3 L6 McpRuntimePool.closeAll: refuses new calls, drains accepted ones, refuses who waits, and stays closed (P5)", async () => {
+Deno.test("McpRuntimePool.closeAll: refuses new calls, drains accepted ones, refuses who waits, and stays closed (P5, L15)", async () => {
   using _time = new FakeTime();
   const { pool, finish, held, server } = harness();
   const accepted = pool.callTool(a, null, "held", { name: "a" });
@@ -115,7 +115,7 @@ Deno.test("McpRuntimePool.closeAll: closes in parallel and reports every failure
   assertEquals([most, pool.sessions(), pool.stats().closed], [3, [], 3]);
 });
 
-Deno.test("L7 McpRuntimePool.abort: rejects what runs and waits at once, with the reason as cause, also after closeAll", async () => {
+Deno.test("McpRuntimePool.abort: rejects what runs and waits at once, with the reason as cause, also after closeAll (L16)", async () => {
   const { pool, finish } = harness();
   const calls = [1, 2].map(() => failure(pool.callTool(a, null, "never", {})));
   await settle();

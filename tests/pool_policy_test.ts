@@ -5,7 +5,7 @@ import { connectionOf, failure, harness, settle, told } from "./fakes/pool_harne
 
 const a = connectionOf("a");
 
-Deno.test("L12 McpRuntimePool: idleTimeoutMs closes a session that had no call for so long, and no other (P5)", async () => {
+Deno.test("McpRuntimePool: idleTimeoutMs closes a session that had no call for so long, and no other (P5, L17)", async () => {
   using time = new FakeTime();
   const { pool, finish, server, events } = harness({ idleTimeoutMs: 1_000 });
   await pool.callTool(a, null, "echo", {});
@@ -21,7 +21,7 @@ Deno.test("L12 McpRuntimePool: idleTimeoutMs closes a session that had no call f
   await finish();
 });
 
-Deno.test("L12 McpRuntimePool: idle eviction never touches running or queued calls (P5)", async () => {
+Deno.test("McpRuntimePool: idle eviction never touches running or queued calls (P5, L17)", async () => {
   using time = new FakeTime();
   const { pool, finish, held, server } = harness({ idleTimeoutMs: 100 });
   const calls = [1, 2].map((name) => pool.callTool(a, null, "held", { name }));
@@ -39,7 +39,7 @@ Deno.test("L12 McpRuntimePool: idle eviction never touches running or queued cal
   await finish();
 });
 
-Deno.test("L12 McpRuntimePool: maxLifetimeMs lets accepted calls finish, and later calls wait for the successor (P5)", async () => {
+Deno.test("McpRuntimePool: maxLifetimeMs lets accepted calls finish, and later calls wait for the successor (P5, L17)", async () => {
   using time = new FakeTime();
   const { pool, finish, held } = harness({ maxLifetimeMs: 1_000 }, { drainTimeoutMs: 100 });
   const running = pool.callTool(a, null, "held", { name: "long" });
