@@ -351,10 +351,14 @@ export class SessionOwner {
     if (this.#silentSince === received && call.startedAt >= this.#lastTimeoutAt) {
       const message = `session of connection "${this.connectionId}" was given up: two calls in a row timed out and ` +
         "nothing came from the server in between";
-      this.#lose(
-        new McpRuntimeError(message, { code: "SESSION_LOST", connectionId: this.connectionId, cause: error }),
-        true,
-      );
+      const reason = new McpRuntimeError(message, {
+        code: "SESSION_LOST",
+        connectionId: this.connectionId,
+        cause: error,
+      });
+      this.#lose(reason, false);
+      // A call that times out in the same moment is told so first: one that was lost may be sent again.
+      queueMicrotask(() => this.#rejectRunning(reason));
     }
     this.#silentSince = received;
     this.#lastTimeoutAt = Date.now();

@@ -96,7 +96,8 @@ export const sequence = fc.record({
   end: fc.constantFrom("settle" as const, "settle" as const, "closeAll" as const, "abort" as const),
 });
 
-type Sequence = typeof sequence extends fc.Arbitrary<infer T> ? T : never;
+/** What a run is made of; a regression test keeps one as it was printed. */
+export type Sequence = typeof sequence extends fc.Arbitrary<infer T> ? T : never;
 
 /**
  * Runs one sequence.

@@ -4,7 +4,7 @@
  * @module
  */
 import fc from "fast-check";
-import { runSequence, sequence } from "./commands.ts";
+import { runSequence, type Sequence, sequence } from "./commands.ts";
 
 /** How a run went. */
 export interface ModelReport {
@@ -17,22 +17,30 @@ export interface ModelReport {
 
 /**
  * @param options number of sequences; seed and path of a run to repeat
- * @returns the report; `failure` says how to repeat what failed
+ * @returns the report; `failure` says how to repeat what failed. Fewer sequences than wanted are a failure too
  */
 export async function runModel(options: { runs: number; seed?: number; path?: string }): Promise<ModelReport> {
   const { runs, seed = Math.floor(Math.random() * 2 ** 31), path } = options;
   const seen: Record<string, number> = {};
-  const details = await fc.check(fc.asyncProperty(sequence, (input) => runSequence(input, seen)), {
-    numRuns: runs,
-    seed,
-    ...(path ? { path } : {}),
-  });
-  const said = details.errorInstance instanceof Error ? details.errorInstance.stack : details.errorInstance;
-  const failure = !details.failed ? "" : [
+  const details = await check({ numRuns: runs, seed, ...(path ? { path } : {}) }, seen);
+  const report = { runs: details.numRuns, seed, seen };
+  if (!details.failed) {
+    // Not `<`: a number that is none would run nothing.
+    const enough = details.numRuns >= Math.max(1, runs);
+    return { ...report, failure: enough ? "" : `only ${details.numRuns} of ${runs} sequences ran` };
+  }
+  const { errorInstance: error, counterexamplePath } = details;
+  const again = await check({ numRuns: 1, seed, path: counterexamplePath! }, {});
+  const failure = [
     `broken after ${details.numRuns} of ${runs} sequences (${details.numShrinks} times made smaller):`,
-    said,
+    error instanceof Error ? error.stack : error,
     JSON.stringify(details.counterexample?.[0]),
-    `again: deno task model 1 ${seed} ${details.counterexamplePath}`,
+    `again: deno task model 1 ${seed} ${counterexamplePath}`,
+    ...(again.failed ? [] : ["it did not fail again: it depends on more than the sequence"]),
   ].join("\n");
-  return { runs: details.numRuns, seed, failure, seen };
+  return { ...report, failure };
+}
+
+function check(parameters: fc.Parameters<[Sequence]>, seen: Record<string, number>) {
+  return fc.check(fc.asyncProperty(sequence, (input) => runSequence(input, seen)), parameters);
 }

@@ -70,6 +70,7 @@ export class World implements WireObserver {
   readonly #lossAt = new Map<string, number>();
   readonly #excuses = new Map<string, number>();
   readonly #connections = new Map<string, McpSourceConnection>();
+  readonly #random = Math.random;
   readonly #onUnhandled = (event: PromiseRejectionEvent) => {
     event.preventDefault();
     this.problems.push(`unhandled rejection: ${event.reason}`);
@@ -77,6 +78,8 @@ export class World implements WireObserver {
 
   constructor(policy: Policy) {
     this.#policy = policy;
+    let dice = 1; // The same for each sequence, or one that failed would not fail again.
+    Math.random = () => (dice = dice * 48_271 % 0x7fff_ffff) / 0x7fff_ffff;
     addEventListener("unhandledrejection", this.#onUnhandled);
     for (const { id } of KEYS) this.modes[id] = { opening: "good", closing: "quick", stalled: false };
     const { concurrency, maxQueuedCalls, idleTimeoutMs, maxSessions, maxLifetimeMs } = policy;
@@ -252,6 +255,7 @@ export class World implements WireObserver {
 
   restore(): void {
     removeEventListener("unhandledrejection", this.#onUnhandled);
+    Math.random = this.#random;
     this.clock.restore();
   }
 
