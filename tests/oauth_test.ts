@@ -12,7 +12,8 @@ import { failureOf } from "./fixtures/http/failure.ts";
 import { connectionTo, type Seen, startServer, type TestServer } from "./fixtures/http/server.ts";
 
 // Types: each must compile.
-type IsAny<T> = 0 extends 1 & T ? true : false;
+// In tuples: of a module that was not resolved, a bare condition is `any` again, and fits both answers.
+type IsAny<T> = [0] extends [1 & T] ? true : false;
 const sdkIsTyped: [IsAny<OAuthClientProvider>, IsAny<typeof auth>] = [false, false];
 const toSdk = (provider: OAuthProviderLike): OAuthClientProvider => provider;
 const fromSdk = (provider: OAuthClientProvider): OAuthProviderLike => provider;
