@@ -460,7 +460,9 @@ export class SessionOwner {
     const closeError = failures[0];
     if (this.#state !== "lost") {
       this.#enter("closed");
-      this.#emit({ type: "session-closed", ...(failures.length > 0 ? { error: closeError } : {}) });
+      // The caller gets its callback's error as it is; a listener writes logs.
+      const told = failures.length > 0 ? { error: safeCause(closeError, this.#redactor()) } : {};
+      this.#emit({ type: "session-closed", ...told });
     }
     this.#resolveClosed({
       state: this.#state === "lost" ? "lost" : "closed",

@@ -4,7 +4,7 @@
  * @module
  */
 import type { AuthRecord } from "../auth.ts";
-import { headerProblem, type McpSourceConnection } from "../connection.ts";
+import { headerProblem, type McpSourceConnection, shownKey } from "../connection.ts";
 import { AuthRejectedError, McpRuntimeError, McpTimeoutError } from "../errors.ts";
 import { canonicalJson, isPlainObject } from "../json.ts";
 import { limitOf } from "../limits.ts";
@@ -249,7 +249,7 @@ function checkedHeaders(given: unknown, connectionId: string): Record<string, st
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(given)) {
     const problem = headerProblem(name, value);
-    if (problem) refuse(`gave a header that ${problem}: ${JSON.stringify(name.slice(0, 60))}`);
+    if (problem) refuse(`gave a header that ${problem}: ${JSON.stringify(shownKey(name))}`);
     headers[name.toLowerCase()] = value as string;
   }
   return headers;
