@@ -22,7 +22,8 @@ export interface ModelReport {
 export async function runModel(options: { runs: number; seed?: number; path?: string }): Promise<ModelReport> {
   const { runs, seed = Math.floor(Math.random() * 2 ** 31), path } = options;
   const seen: Record<string, number> = {};
-  const details = await check({ numRuns: runs, seed, ...(path ? { path } : {}) }, seen);
+  const problems: string[] = [];
+  const details = await check({ numRuns: runs, seed, ...(path ? { path } : {}) }, seen, problems);
   const report = { runs: details.numRuns, seed, seen };
   if (!details.failed) {
     // Not `<`: a number that is none would run nothing.
@@ -34,6 +35,7 @@ export async function runModel(options: { runs: number; seed?: number; path?: st
   const failure = [
     `broken after ${details.numRuns} of ${runs} sequences (${details.numShrinks} times made smaller):`,
     error instanceof Error ? error.stack : error,
+    `first seen as: ${problems[0]}`, // A smaller sequence may break another rule.
     JSON.stringify(details.counterexample?.[0]),
     `again: deno task model 1 ${seed} ${counterexamplePath}`,
     ...(again.failed ? [] : ["it did not fail again: it depends on more than the sequence"]),
@@ -41,6 +43,14 @@ export async function runModel(options: { runs: number; seed?: number; path?: st
   return { ...report, failure };
 }
 
-function check(parameters: fc.Parameters<[Sequence]>, seen: Record<string, number>) {
-  return fc.check(fc.asyncProperty(sequence, (input) => runSequence(input, seen)), parameters);
+function check(parameters: fc.Parameters<[Sequence]>, seen: Record<string, number>, problems: string[] = []) {
+  const run = async (input: Sequence) => {
+    try {
+      await runSequence(input, seen);
+    } catch (error) {
+      problems.push(String(error));
+      throw error;
+    }
+  };
+  return fc.check(fc.asyncProperty(sequence, run), parameters);
 }
