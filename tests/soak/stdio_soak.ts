@@ -13,22 +13,13 @@ import {
   PersistentSessionFactory,
 } from "../../mod.ts";
 import { openDescriptors, serverArgs } from "../transport/stdio_harness.ts";
+import { kill, leftProcesses, random } from "./harness.ts";
 
 const sessions = Number(Deno.args[0] ?? 2_000);
 const seed = Number(Deno.args[1] ?? Math.floor(Math.random() * 2 ** 31));
 const WORKERS = 6;
 const LIMIT_MS = 170_000;
 const MARK = `soak=${Deno.pid}`;
-
-/** Mulberry32: small, seeded, good enough to choose moments. */
-function random(state: number): () => number {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const count = { calls: 0, settled: 0, answered: 0, foreignErrors: 0, unhandled: 0, sessions: 0 };
 const codes: Record<string, number> = {};
@@ -92,23 +83,6 @@ async function oneSession(number: number, next: () => number): Promise<void> {
   count.sessions++;
 }
 
-function kill(pid: number | undefined, signal: Deno.Signal): void {
-  try {
-    if (pid !== undefined) Deno.kill(pid, signal);
-  } catch {
-    // It has ended by itself.
-  }
-}
-
-async function leftProcesses(): Promise<string[]> {
-  const { stdout } = await new Deno.Command("ps", { args: ["-e", "-o", "pid=,ppid=,stat=,args="] }).output();
-  return new TextDecoder().decode(stdout).split("\n").filter((line) => {
-    const [, parent, state, program] = line.trim().split(/\s+/);
-    if (program === undefined || state.startsWith("Z")) return false;
-    return (Number(parent) === Deno.pid && !/(^|\/)ps$/.test(program)) || line.includes(MARK);
-  });
-}
-
 console.log(`${sessions} sessions, seed ${seed}`);
 const started = performance.now();
 const next = random(seed);
@@ -123,7 +97,7 @@ const descriptors = openDescriptors();
 await work(sessions);
 await pool.closeAll();
 const leftDescriptors = (openDescriptors() ?? 0) - (descriptors ?? 0);
-const left = await leftProcesses();
+const left = await leftProcesses(MARK);
 console.log({ ...count, codes, seconds: Math.round((performance.now() - started) / 1000), leftDescriptors, left });
 const good = count.sessions >= sessions && count.calls === count.settled && count.foreignErrors === 0 &&
   count.unhandled === 0 && left.length === 0 && leftDescriptors <= 0;
