@@ -14,15 +14,22 @@ export class Capacity {
   readonly #max: number;
   readonly #waiters = new LinkedQueue<CapacityWaiter>();
   #used = 0;
+  /** Permits that are on their way back for those who wait. */
+  #expected = 0;
 
   /** @param max most permits at once; `Infinity` for no limit */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** How many wait for a permit. */
-  get waiting(): number {
-    return this.#waiters.size;
+  /** Whether somebody waits for a permit that nothing on its way back will give. */
+  get short(): boolean {
+    return this.#waiters.size > this.#expected;
+  }
+
+  /** Somebody who has a permit will give it back soon. */
+  expect(): void {
+    this.#expected++;
   }
 
   /**
@@ -51,8 +58,14 @@ export class Capacity {
     });
   }
 
-  /** Gives a permit back; the first waiter gets it. */
-  release(): void {
+  /**
+   * Gives a permit back; the first waiter gets it.
+   *
+   * @param expected whether it was announced by `expect`
+   */
+  release(expected = false): void {
+    // In one turn with the permit: a caller that comes in between must not count on the room of the one before.
+    if (expected) this.#expected--;
     const waiter = this.#waiters.shift();
     if (waiter) waiter.grant();
     else this.#used--;

@@ -1,5 +1,5 @@
 /**
- * What the runtime tells a listener. Types, and the one place that calls listeners.
+ * What the runtime tells a listener. Types only.
  *
  * @module
  */
@@ -124,18 +124,3 @@ export type RuntimeEvent =
 
 /** Hears of events, at once and in order. What it throws is ignored. */
 export type RuntimeEventListener = (event: RuntimeEvent) => void;
-
-/**
- * Calls a listener; one that throws, or is async and rejects, harms nothing.
- *
- * @param listener the listener, if any
- * @param event the event
- */
-export function emit(listener: RuntimeEventListener | undefined, event: RuntimeEvent): void {
-  try {
-    const returned = listener?.(event) as unknown; // An async function fits the type; it is not waited for.
-    if (returned instanceof Promise) returned.catch(() => {});
-  } catch {
-    // The listener's failure is its own; sessions are shared by callers that know nothing of it.
-  }
-}

@@ -7,11 +7,13 @@ import { type AuthRecord, parseAuth } from "./auth.ts";
 import type { OpenSessionOptions, ToolClient } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpTimeoutError } from "./errors.ts";
-import { emit, type RuntimeEventListener } from "./events.ts";
+import { emit, eventOf, type OwnEvent } from "./emit.ts";
+import type { RuntimeEventListener } from "./events.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
 import { guarded } from "./guarded_client.ts";
 import { openClient, openingError } from "./handshake.ts";
 import { printAsJson } from "./inspect.ts";
+import { registerLaneLimits } from "./lane.ts";
 import { limitOf } from "./limits.ts";
 import { type OwnerLimits, SessionOwner } from "./owner.ts";
 import { redactorFor } from "./secrets.ts";
@@ -31,7 +33,7 @@ import { CredentialsSource } from "./transport/credentials.ts";
 
 /** Options of a factory: what an opening takes, and the limits of the sessions it makes. */
 export interface SessionFactoryOptions extends Omit<OpenSessionOptions, "signal" | "scope"> {
-  /** Default of the calls' `queueTimeoutMs`, in milliseconds. Default none. */
+  /** Default of `queueTimeoutMs`, in milliseconds: for calls, and for callers of a pool that wait for a session. Default none. */
   queueTimeoutMs?: number;
   /** How long accepted calls may go on when a session closes, in milliseconds. Default 30 000. */
   drainTimeoutMs?: number;
@@ -107,6 +109,7 @@ export class PersistentSessionFactory {
     this.#openLimitMs = limitOf("connectTimeoutMs", options.connectTimeoutMs) + 2 * this.#limits.closeTimeoutMs;
     limitOf("credentialsTimeoutMs", options.credentialsTimeoutMs);
     registerTelemetry(this, options.telemetry);
+    registerLaneLimits(this, this.#limits);
   }
 
   /**
@@ -137,9 +140,9 @@ export class PersistentSessionFactory {
       ? followOpening(telemetry, { connection: checked, scope, generation })
       : undefined;
     if (onEvent) owner.observe({ onEvent });
-    const about = { connectionId: checked.id, ...(scope === undefined ? {} : { scope }), generation };
+    const tell = (event: OwnEvent) => emit(onEvent, eventOf(event, checked.id, scope, generation));
     const startedAt = Date.now();
-    emit(onEvent, { type: "session-opening", ...about });
+    tell({ type: "session-opening" });
     const { release, ...credentials } = this.#acquireCredentials(checked, checkedAuth, scope);
     try {
       const extras = { ...(scope === undefined ? {} : { scope }), ...credentials, [TELEMETRY]: claimed ?? own };
@@ -156,11 +159,11 @@ export class PersistentSessionFactory {
       // An override of `createClient` may throw anything.
       const error = signal?.aborted && thrown === signal.reason ? thrown : openingError(thrown, checked, redactor());
       own?.failed(failureOf(error, signal));
-      emit(onEvent, { type: "session-open-failed", ...about, durationMs: Date.now() - startedAt, error });
+      tell({ type: "session-open-failed", durationMs: Date.now() - startedAt, error });
       throw error;
     }
     own?.opened({ generation, ...owner.clientFacts() });
-    emit(onEvent, { type: "session-opened", ...about, durationMs: Date.now() - startedAt, ...owner.clientFacts() });
+    tell({ type: "session-opened", durationMs: Date.now() - startedAt, ...owner.clientFacts() });
     const init: SessionInit & { owner: SessionOwner } = { connection: checked, auth: checkedAuth, owner };
     return new PersistentMcpSession(init);
   }

@@ -8,21 +8,18 @@
  *
  * @module
  */
+import { AcceptedCall, type CallTracker } from "./accepted_call.ts";
 import type { CallToolOptions, ToolClient } from "./client.ts";
-import { type Delivery, McpRuntimeError, McpTimeoutError } from "./errors.ts";
-import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts";
-import { limitOf } from "./limits.ts";
+import { McpRuntimeError } from "./errors.ts";
+import { emit, eventOf, type OwnEvent } from "./emit.ts";
+import type { RuntimeEventListener } from "./events.ts";
+import { Lane, type LaneHost, type LaneLimits } from "./lane.ts";
 import { McpClient } from "./mcp_client.ts";
-import { LinkedQueue, type QueueNode } from "./queue.ts";
 import { type ToolCallResult, toolResultToCallResult } from "./result.ts";
 import { type Redactor, safeCause, shortId } from "./secrets.ts";
-import {
-  type CallFollower,
-  type FollowedCall,
-  type FollowedCallOptions,
-  reportEnd,
-  TELEMETRY,
-} from "./telemetry_hooks.ts";
+import { foreignError, sessionError } from "./session_errors.ts";
+import { Silence } from "./silence.ts";
+import { type CallFollower, type FollowedCallOptions, reportEnd, TELEMETRY } from "./telemetry_hooks.ts";
 import { settledWithin, startTimer, type Timer } from "./timers.ts";
 
 /** The life of a session, in order. */
@@ -39,13 +36,7 @@ export interface SessionEnd {
 }
 
 /** Limits of an owner, all of them resolved: `Infinity` is off. */
-export interface OwnerLimits {
-  /** Calls awaited at once. */
-  concurrency: number;
-  /** Calls that may wait. */
-  maxQueuedCalls: number;
-  /** Longest wait in the queue, unless the call says otherwise. */
-  queueTimeoutMs: number;
+export interface OwnerLimits extends LaneLimits {
   /** How long accepted calls may go on once the session closes. */
   drainTimeoutMs: number;
   /** How long closing the client and the close callback may take, each. */
@@ -72,44 +63,6 @@ export interface OwnerObserver {
   onEvent?: RuntimeEventListener | undefined;
 }
 
-/** How the pool follows one call through the attempts it takes. */
-export interface CallTracker {
-  /** 1, or 2 when the call is sent again. */
-  readonly attempt: number;
-  /** Who follows the call; `undefined` when the pool has no telemetry, so that the session's own may. */
-  readonly telemetry?: FollowedCall | null | undefined;
-  /** The call is handed to the client. */
-  onStart(): void;
-}
-
-/** A call from its acceptance to its settling. */
-class AcceptedCall implements QueueNode<AcceptedCall> {
-  previous: AcceptedCall | undefined;
-  next: AcceptedCall | undefined;
-  settled = false;
-  startedAt = 0;
-  queueTimer: Timer | undefined;
-  onAbort: (() => void) | undefined;
-
-  constructor(
-    readonly toolName: string,
-    readonly payload: Record<string, unknown>,
-    readonly options: CallToolOptions,
-    readonly tracker: CallTracker | undefined,
-    readonly telemetry: FollowedCall | null | undefined,
-    readonly acceptedAt: number,
-    readonly resolve: (result: ToolCallResult) => void,
-    readonly reject: (reason: unknown) => void,
-  ) {}
-
-  /** The wait in the queue is over. */
-  release(): void {
-    clearTimeout(this.queueTimer);
-    if (this.onAbort) this.options.signal?.removeEventListener("abort", this.onAbort);
-    this.queueTimer = this.onAbort = undefined;
-  }
-}
-
 /** The actor behind a `PersistentMcpSession`. */
 export class SessionOwner {
   readonly connectionId: string;
@@ -124,16 +77,14 @@ export class SessionOwner {
   readonly #limits: OwnerLimits;
   readonly #redactor: () => Redactor;
   readonly #closeCallback: OwnerInit["closeCallback"];
-  readonly #queue = new LinkedQueue<AcceptedCall>();
-  readonly #running = new Set<AcceptedCall>();
+  readonly #lane: Lane;
+  readonly #silence = new Silence();
   readonly #observers: OwnerObserver[] = [];
   /** Whether anybody hears of events: without a listener none is made, since each call would pay for two. */
   #listened = false;
   #state: SessionState = "opening";
   #client: ToolClient | undefined;
   #end: McpRuntimeError | undefined;
-  #silentSince: number | undefined;
-  #lastTimeoutAt = 0;
   #resolveClosed!: (end: SessionEnd) => void;
   #teardown: Promise<void> | undefined;
   #closeResult: Promise<void> | undefined;
@@ -149,6 +100,7 @@ export class SessionOwner {
     this.#closeCallback = init.closeCallback;
     this.follow = init.follow;
     this.closed = new Promise((resolve) => this.#resolveClosed = resolve);
+    this.#lane = new Lane(init.limits, this.#laneHost());
   }
 
   /** Where the session is in its life. */
@@ -156,14 +108,19 @@ export class SessionOwner {
     return this.#state;
   }
 
+  /** Why the session was lost, once it was. */
+  get reason(): McpRuntimeError | undefined {
+    return this.#end;
+  }
+
   /** Calls accepted and not sent. */
   get queued(): number {
-    return this.#queue.size;
+    return this.#lane.queued;
   }
 
   /** Calls sent and not answered. */
   get inFlight(): number {
-    return this.#running.size;
+    return this.#lane.inFlight;
   }
 
   /** The client, once the session is ready. */
@@ -221,9 +178,7 @@ export class SessionOwner {
     return new Promise((resolve, reject) => {
       if (this.#state !== "ready") throw this.#refusal();
       if (options.signal?.aborted) throw options.signal.reason;
-      const call = new AcceptedCall(toolName, payload, options, tracker, telemetry, Date.now(), resolve, reject);
-      if (this.#queue.size === 0 && this.#running.size < this.#limits.concurrency) this.#start(call);
-      else this.#enqueue(call);
+      this.#lane.accept(new AcceptedCall(toolName, payload, options, tracker, telemetry, resolve, reject));
     });
   }
 
@@ -249,141 +204,64 @@ export class SessionOwner {
     return result;
   }
 
-  get #idle(): boolean {
-    return this.#queue.size === 0 && this.#running.size === 0;
-  }
-
   #enter(state: SessionState): void {
     const left = this.#state === "ready";
     this.#state = state;
     if (left) { for (const observer of this.#observers) observer.onLeave?.(); }
   }
 
-  #enqueue(call: AcceptedCall): void {
-    const { maxQueuedCalls } = this.#limits;
-    if (this.#queue.size >= maxQueuedCalls) {
-      throw this.#error(
-        "QUEUE_FULL",
-        `has no room for another call: ${this.#queue.size} are queued, the limit is ${maxQueuedCalls}`,
-      );
-    }
-    const limitMs = limitOf("queueTimeoutMs", call.options.queueTimeoutMs, this.#limits.queueTimeoutMs);
-    this.#queue.push(call);
-    call.queueTimer = startTimer(
-      () => this.#leaveQueue(call, queueTimeoutError(this.connectionId, call.acceptedAt, limitMs)),
-      limitMs,
-    );
-    const { signal } = call.options;
-    if (signal) {
-      call.onAbort = () => this.#leaveQueue(call, signal.reason);
-      signal.addEventListener("abort", call.onAbort, { once: true });
-    }
+  #laneHost(): LaneHost {
+    return {
+      connectionId: this.connectionId,
+      send: (call) => this.#send(call),
+      onStarted: (call) => this.#listened && this.#emit(call.startedEvent()),
+      read: (call, raw) => this.#read(call, raw),
+      explain: (call, error) => this.#explain(call, error),
+      onSettled: (call, result, failure) => this.#listened && this.#emit(call.settledEvent(result, failure)),
+      onIdle: () => this.#onIdle(),
+    };
   }
 
-  #leaveQueue(call: AcceptedCall, reason: unknown): void {
-    this.#queue.remove(call);
-    this.#settle(call, undefined, reason);
-    this.#afterSettling();
-  }
-
-  #start(call: AcceptedCall): void {
-    call.release();
-    call.startedAt = Date.now();
-    this.#running.add(call);
-    call.tracker?.onStart();
-    let answer: unknown;
-    try {
-      answer = call.telemetry ? this.#sendFollowed(call, call.telemetry) : this.#send(call, call.options);
-    } catch (error) {
-      answer = Promise.reject(error);
-    }
-    // Told once it is on its way: a listener that makes a call must not get ahead of this one.
-    if (this.#listened) this.#emitStarted(call);
-    // A callback may be synchronous; a promise of another realm is still thenable.
-    Promise.resolve(answer).then((raw) => this.#answered(call, raw), (error) => this.#failed(call, error));
-  }
-
-  #send({ toolName, payload }: AcceptedCall, options: CallToolOptions): unknown {
-    return this.#client!.callTool(toolName, payload, options);
-  }
-
-  #sendFollowed(call: AcceptedCall, telemetry: FollowedCall): unknown {
+  #send({ toolName, payload, options, telemetry }: AcceptedCall): unknown {
+    const client = this.#client!;
+    if (!telemetry) return client.callTool(toolName, payload, options);
     telemetry.started({ generation: this.generation, ...this.clientFacts() });
-    const options: FollowedCallOptions = { ...call.options, [TELEMETRY]: telemetry };
-    return telemetry.run(() => this.#send(call, options));
+    const followed: FollowedCallOptions = { ...options, [TELEMETRY]: telemetry };
+    return telemetry.run(() => client.callTool(toolName, payload, followed));
   }
 
-  #answered(call: AcceptedCall, raw: unknown): void {
-    let result: ToolCallResult | undefined;
-    let failure: unknown;
+  #read({ toolName }: AcceptedCall, raw: unknown): ToolCallResult {
+    this.#silence.broken();
     try {
-      result = toolResultToCallResult(raw);
+      return toolResultToCallResult(raw);
     } catch (error) {
       // A callback of this program may return what JSON cannot carry, and reading that throws something else.
-      failure = error instanceof McpRuntimeError ? error : this.#foreignError(call, error);
+      throw error instanceof McpRuntimeError ? error : this.#foreignError(toolName, error);
     }
-    this.#silentSince = undefined;
-    this.#leaveRunning(call, result, failure);
   }
 
-  #failed(call: AcceptedCall, error: unknown): void {
+  #explain({ toolName, options: { signal }, startedAt }: AcceptedCall, error: unknown): unknown {
+    if (signal?.aborted && error === signal.reason) return error; // The caller's: it says nothing of the server.
     const known = error instanceof McpRuntimeError ? error : undefined;
-    const aborted = call.options.signal?.aborted && error === call.options.signal.reason;
-    const failure = known || aborted ? error : this.#foreignError(call, error);
-    if (call.settled) return; // Its session was lost or aborted before.
-    if (known?.code === "SESSION_LOST") {
-      // Calls in flight settle by themselves: each is being refused, or is still answered, on its own exchange.
-      this.#lose(known, false);
-    } else if (known?.code === "CALL_TIMEOUT") {
-      // It is told its timeout even when that ends the session: a timed out call is never sent again.
-      this.#running.delete(call);
-      this.#settle(call, undefined, failure);
-      this.#afterTimeout(call, known);
-      this.#afterSettling();
-    } else if (!aborted) this.#silentSince = undefined;
-    this.#leaveRunning(call, undefined, failure);
+    // Calls in flight settle by themselves: each is being refused, or is still answered, on its own exchange.
+    if (known?.code === "SESSION_LOST") this.#lose(known, false);
+    else if (known?.code === "CALL_TIMEOUT") this.#afterTimeout(startedAt, known);
+    else this.#silence.broken();
+    return known ?? this.#foreignError(toolName, error);
   }
 
-  /** A wedged server is replaced, not kept: two timeouts in a row, and nothing at all from the server in between. */
-  #afterTimeout(call: AcceptedCall, error: McpRuntimeError): void {
+  /** A wedged server is replaced, not kept. The call that shows it is told its timeout: it is never sent again. */
+  #afterTimeout(startedAt: number, cause: McpRuntimeError): void {
     const received = this.#client?.received;
-    if (received === undefined) return;
-    if (this.#silentSince === received && call.startedAt >= this.#lastTimeoutAt) {
-      const message = `session of connection "${this.connectionId}" was given up: two calls in a row timed out and ` +
-        "nothing came from the server in between";
-      const reason = new McpRuntimeError(message, {
-        code: "SESSION_LOST",
-        connectionId: this.connectionId,
-        cause: error,
-      });
-      this.#lose(reason, false);
-      // A call that times out in the same moment is told so first: one that was lost may be sent again.
-      queueMicrotask(() => this.#rejectRunning(reason));
-    }
-    this.#silentSince = received;
-    this.#lastTimeoutAt = Date.now();
+    if (received === undefined || !this.#silence.timedOut(received, startedAt, Date.now())) return;
+    const what = "was given up: two calls in a row timed out and nothing came from the server in between";
+    const reason = sessionError(this.connectionId, "SESSION_LOST", what, cause);
+    this.#lose(reason, false);
+    // A call that times out in the same moment is told so first: one that was lost may be sent again.
+    queueMicrotask(() => this.#lane.rejectRunning(reason));
   }
 
-  #leaveRunning(call: AcceptedCall, result: ToolCallResult | undefined, failure: unknown): void {
-    if (call.settled) return; // Its session was lost or aborted before.
-    this.#running.delete(call);
-    this.#settle(call, result, failure);
-    this.#afterSettling();
-  }
-
-  #settle(call: AcceptedCall, result: ToolCallResult | undefined, failure: unknown): void {
-    call.settled = true;
-    call.release();
-    if (call.startedAt > 0 && this.#listened) this.#emitSettled(call, result, failure);
-    if (result) call.resolve(result);
-    else call.reject(failure);
-  }
-
-  #afterSettling(): void {
-    while (this.#queue.size > 0 && this.#running.size < this.#limits.concurrency && this.#state !== "lost") {
-      this.#start(this.#queue.shift()!);
-    }
-    if (!this.#idle) return;
+  #onIdle(): void {
     this.#drained?.();
     if (this.#state === "ready") { for (const observer of this.#observers) observer.onIdle?.(); }
   }
@@ -392,7 +270,7 @@ export class SessionOwner {
     const safe = cause === undefined ? undefined : safeCause(cause, this.#redactor());
     const reason = safe instanceof McpRuntimeError
       ? safe
-      : this.#error("SESSION_LOST", "ended without being asked", safe);
+      : sessionError(this.connectionId, "SESSION_LOST", "ended without being asked", safe);
     // Our own client tells each of its calls by itself, and whether it was sent; any other may leave its calls open.
     this.#lose(reason, !(this.#client instanceof McpClient));
   }
@@ -404,16 +282,16 @@ export class SessionOwner {
       this.#end = reason;
       this.#enter("lost");
       this.#finish(); // Before anybody is told: a listener may close the session, and waits for its end.
+      this.#lane.rejectQueued(reason);
       this.#emit({ type: "session-lost", error: reason });
-      this.#rejectQueued(reason);
-      if (all) this.#rejectRunning(reason);
+      if (all) this.#lane.rejectRunning(reason);
       this.#limitDrain(this.#limits.drainTimeoutMs);
-    } else if (all) this.#rejectRunning(reason);
+    } else if (all) this.#lane.rejectRunning(reason);
   }
 
   #limitDrain(ms: number): void {
     const by = Date.now() + ms;
-    if (this.#idle || this.#teardown || by >= this.#drainBy) return;
+    if (this.#lane.idle || this.#teardown || by >= this.#drainBy) return;
     this.#drainBy = by;
     clearTimeout(this.#drainTimer);
     const expire = () => this.#rejectAll(this.#closedError(`was closed: the limit for accepted calls is ${ms} ms`));
@@ -421,28 +299,14 @@ export class SessionOwner {
   }
 
   #rejectAll(error: McpRuntimeError): void {
-    this.#rejectQueued(this.#end ?? error);
-    this.#rejectRunning(this.#end ?? error);
-  }
-
-  #rejectQueued(error: McpRuntimeError): void {
-    for (let call = this.#queue.shift(); call; call = this.#queue.shift()) {
-      this.#settle(call, undefined, error.withDelivery("not-sent"));
-    }
-  }
-
-  #rejectRunning(error: McpRuntimeError): void {
-    for (const call of this.#running) {
-      this.#running.delete(call);
-      this.#settle(call, undefined, error.withDelivery("unknown"));
-    }
-    this.#drained?.();
+    this.#lane.rejectQueued(this.#end ?? error);
+    this.#lane.rejectRunning(this.#end ?? error);
   }
 
   /** Releases everything once no call is left; the way there may change from closing to lost meanwhile. */
   #finish(): void {
     if (this.#closeResult) return;
-    const drained = this.#idle ? Promise.resolve() : new Promise<void>((resolve) => this.#drained = resolve);
+    const drained = this.#lane.idle ? Promise.resolve() : new Promise<void>((resolve) => this.#drained = resolve);
     this.#closeResult = drained.then(() => this.#release());
     this.#closeResult.catch(() => {}); // Whoever called close hears of it; nobody has to.
   }
@@ -474,63 +338,22 @@ export class SessionOwner {
 
   #refusal(): McpRuntimeError {
     if (this.#end) return this.#end.withDelivery("not-sent");
-    return this.#error(
-      "SESSION_CLOSED",
-      this.#state === "opening" ? "is not open yet" : "is closed and takes no more calls",
-    );
+    return this.#closedError(this.#state === "opening" ? "is not open yet" : "is closed and takes no more calls");
   }
 
   #closedError(what: string, cause?: unknown): McpRuntimeError {
-    return this.#error("SESSION_CLOSED", what, cause);
+    return sessionError(this.connectionId, "SESSION_CLOSED", what, cause);
   }
 
-  #error(code: "SESSION_CLOSED" | "SESSION_LOST" | "QUEUE_FULL", what: string, cause?: unknown): McpRuntimeError {
-    return new McpRuntimeError(`session of connection "${this.connectionId}" ${what}`, {
-      code,
-      connectionId: this.connectionId,
-      ...(cause === undefined ? {} : { cause }),
-    });
+  #foreignError(toolName: string, error: unknown): McpRuntimeError {
+    return foreignError(this.connectionId, toolName, error, this.#redactor());
   }
 
-  /** A client or callback from elsewhere threw an error of its own: nothing is known of what ran. */
-  #foreignError(call: AcceptedCall, error: unknown): McpRuntimeError {
-    const cause = safeCause(error, this.#redactor());
-    const said = cause instanceof Error ? cause.message : String(cause);
-    return new McpRuntimeError(`call of tool "${call.toolName}" of connection "${this.connectionId}" failed: ${said}`, {
-      code: "PROTOCOL_ERROR",
-      delivery: "unknown",
-      connectionId: this.connectionId,
-      cause,
-    });
-  }
-
-  #emitStarted({ toolName, tracker, startedAt, acceptedAt }: AcceptedCall): void {
-    const attempt = tracker?.attempt ?? 1;
-    this.#emit({ type: "call-started", toolName, attempt, queuedMs: startedAt - acceptedAt });
-  }
-
-  #emitSettled(call: AcceptedCall, result: ToolCallResult | undefined, failure: unknown): void {
-    const known = failure instanceof McpRuntimeError ? failure : undefined;
-    const delivery: Delivery = known?.delivery ?? "unknown";
-    this.#emit({
-      type: "call-settled",
-      toolName: call.toolName,
-      attempt: call.tracker?.attempt ?? 1,
-      queuedMs: call.startedAt - call.acceptedAt,
-      durationMs: Date.now() - call.startedAt,
-      outcome: result?.outcome ?? "failed",
-      ...(result ? {} : { code: known?.code ?? "ABORTED", delivery }),
-    });
-  }
-
-  #emit(event: DistributiveOmit<RuntimeEvent, "connectionId" | "scope" | "generation">): void {
-    const scope = this.scope === undefined ? {} : { scope: this.scope };
-    const whole = { ...event, connectionId: this.connectionId, ...scope, generation: this.generation } as RuntimeEvent;
+  #emit(event: OwnEvent): void {
+    const whole = eventOf(event, this.connectionId, this.scope, this.generation);
     for (const { onEvent } of this.#observers) emit(onEvent, whole);
   }
 }
-
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 const owners = new WeakMap<object, SessionOwner>();
 
@@ -552,22 +375,6 @@ export function registerOwner(session: object, owner: SessionOwner): void {
  */
 export function ownerOf(session: object): SessionOwner | undefined {
   return owners.get(session);
-}
-
-/**
- * The error of a wait that took too long before the call was sent.
- *
- * @param connectionId the connection
- * @param since when the wait began, as `Date.now()`
- * @param limitMs the limit
- * @returns code `QUEUE_TIMEOUT`, not sent
- */
-export function queueTimeoutError(connectionId: string, since: number, limitMs: number): McpTimeoutError {
-  const elapsedMs = Date.now() - since;
-  return new McpTimeoutError(
-    `a call of connection "${connectionId}" was not sent: it waited ${elapsedMs} ms, the limit is ${limitMs} ms`,
-    { code: "QUEUE_TIMEOUT", connectionId, elapsedMs, limitMs },
-  );
 }
 
 async function bounded(work: (() => unknown) | undefined, ms: number): Promise<void> {

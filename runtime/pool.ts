@@ -4,65 +4,33 @@
  * @module
  */
 import { type AuthRecord, parseAuth } from "./auth.ts";
-import { Capacity } from "./capacity.ts";
 import type { CallToolOptions } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
-import { BackoffError, McpRuntimeError } from "./errors.ts";
-import { emit, type RuntimeEvent, type RuntimeEventListener } from "./events.ts";
-import { PersistentSessionFactory, type SessionContext } from "./factory.ts";
+import { McpRuntimeError } from "./errors.ts";
+import { PersistentSessionFactory } from "./factory.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
 import { printAsJson } from "./inspect.ts";
+import { type LaneLimits, laneLimitsOf } from "./lane.ts";
 import { limitOf } from "./limits.ts";
-import { type Ending, LiveSession } from "./live_session.ts";
-import { ownerOf, queueTimeoutError } from "./owner.ts";
+import type { LiveSession } from "./live_session.ts";
 import { mayResend, PoolCall, type PoolCallOptions } from "./pool_call.ts";
-import type { PoolStats, SessionInfo } from "./pool_stats.ts";
-import { collectStats, countSettled, describeSessions, newCounters } from "./pool_stats.ts";
+import type { SessionFactory } from "./pool_function.ts";
+import { type PoolOptions, PoolSessions } from "./pool_sessions.ts";
+import { collectStats, countSettled, describeSessions, type PoolStats, type SessionInfo } from "./pool_stats.ts";
+import { waitInSlot, type WaitLimits } from "./pool_wait.ts";
 import type { ToolExecutor } from "./protocols.ts";
 import type { ToolCallResult } from "./result.ts";
-import { redactorFor, safeCause } from "./secrets.ts";
 import type { PersistentMcpSession } from "./session.ts";
-import { Slot, type SlotGroup, type SlotHost } from "./slot.ts";
-import {
-  callFollower,
-  claimOpening,
-  failureOf,
-  type FollowedCallOptions,
-  type FollowedOpening,
-  followOpening,
-  type RuntimeTelemetry,
-  TELEMETRY,
-  telemetryOf,
-} from "./telemetry_hooks.ts";
-import { startTimer } from "./timers.ts";
+import { sessionError } from "./session_errors.ts";
+import type { Slot, SlotConfig } from "./slot.ts";
+import { callFollower, failureOf, telemetryOf } from "./telemetry_hooks.ts";
 import { checkToolCall } from "./tool_call.ts";
 
 export { connectionRuntimeFingerprint } from "./fingerprint.ts";
 export type { PoolCallOptions } from "./pool_call.ts";
+export type { SessionFactory } from "./pool_function.ts";
+export type { PoolOptions } from "./pool_sessions.ts";
 export type { PoolStats, SessionInfo } from "./pool_stats.ts";
-
-/** Opens a session for the pool. May be synchronous. The pool owns and closes what it returns. */
-export type SessionFactory = (
-  connection: McpSourceConnection,
-  auth: AuthRecord | null,
-  context?: SessionContext,
-) => PersistentMcpSession | Promise<PersistentMcpSession>;
-
-/** Policy of a pool. */
-export interface PoolOptions {
-  /** Closes a session that had no call for this long, in milliseconds. Default none. */
-  idleTimeoutMs?: number;
-  /** Most sessions at once, opening and closing ones included. Default none. */
-  maxSessions?: number;
-  /** Closes a session this long after its opening, in milliseconds, once its accepted calls are done. Default none. */
-  maxLifetimeMs?: number;
-  /** Delays between openings that keep failing; `false` for none. Default 200 ms, doubling to 30 000 ms. */
-  openBackoff?: { initialMs?: number; maxMs?: number } | false;
-  /** Hears of sessions and calls, at once and in order. What it throws is ignored. */
-  onEvent?: RuntimeEventListener;
-  /** Follows openings and calls. Default: the telemetry of the session factory. */
-  telemetry?: RuntimeTelemetry;
-}
 
 /** Options of {@linkcode McpRuntimePool.getSession}. */
 export interface GetSessionOptions {
@@ -70,15 +38,9 @@ export interface GetSessionOptions {
   scope?: string;
   /** Gives the wait up: rejects with `signal.reason`. The opening goes on for others. */
   signal?: AbortSignal;
-  /** Longest wait, in milliseconds. Default none. */
+  /** Longest wait, in milliseconds. Default: that of the session factory, which has none unless it is told one. */
   queueTimeoutMs?: number;
 }
-
-/** A session factory that is a function keeps no limit of its own. */
-const FUNCTION_FACTORY_LIMIT_MS = 120_000;
-
-/** Keys whose sessions are gone are remembered for their generation and backoff, but not for ever. */
-const MAX_RETIRED_SLOTS = 10_000;
 
 /**
  * Makes tool calls on persistent sessions: one live session per connection (and scope), shared by all callers.
@@ -109,23 +71,9 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
   static {
     printAsJson(this);
   }
-  readonly #factory: SessionFactory | PersistentSessionFactory;
-  readonly #onEvent: RuntimeEventListener | undefined;
-  readonly #telemetry: RuntimeTelemetry | undefined;
-  readonly #idleTimeoutMs: number;
-  readonly #maxLifetimeMs: number;
-  readonly #backoff: { initialMs: number; maxMs: number } | false;
-  readonly #capacity: Capacity;
-  readonly #host: SlotHost;
-  readonly #slots = new Map<string, Slot>();
-  /** Slots that hold nothing, oldest first. */
-  readonly #retired = new Map<string, Slot>();
-  /** No generation at or below it is given to a key that is not remembered, so that none is ever given twice. */
-  #generationFloor = 0;
-  /** Every session from its opening until it is gone. */
-  readonly #sessions = new Set<LiveSession>();
-  readonly #counters = newCounters();
-  #evictingForRoom = 0;
+  readonly #sessions: PoolSessions;
+  /** The limits of the sessions, under which callers wait for them too; a factory that is a function has none. */
+  readonly #limits: LaneLimits | undefined;
   #closed: McpRuntimeError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -141,27 +89,8 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     sessionFactory: SessionFactory | PersistentSessionFactory = new PersistentSessionFactory(),
     options: PoolOptions = {},
   ) {
-    this.#factory = sessionFactory;
-    this.#onEvent = options.onEvent;
-    this.#telemetry = options.telemetry ?? telemetryOf(sessionFactory);
-    this.#idleTimeoutMs = limitOf("idleTimeoutMs", options.idleTimeoutMs);
-    this.#maxLifetimeMs = limitOf("maxLifetimeMs", options.maxLifetimeMs);
-    const { openBackoff = {} } = options;
-    this.#backoff = openBackoff !== false && {
-      initialMs: limitOf("backoffInitialMs", openBackoff.initialMs),
-      maxMs: limitOf("backoffMaxMs", openBackoff.maxMs),
-    };
-    this.#capacity = new Capacity(limitOf("maxSessions", options.maxSessions));
-    this.#host = {
-      reserve: (signal) => this.#reserve(signal),
-      release: () => this.#capacity.release(),
-      open: (slot, group, signal) => this.#open(slot, group, signal),
-      replace: (slot, live, group) => this.#replace(slot, live, group),
-      onServed: (slot, live) => {
-        if (live.idle) this.#onIdle(live);
-      },
-      onEmpty: (slot) => this.#retire(slot),
-    };
+    this.#sessions = new PoolSessions(sessionFactory, options, options.telemetry ?? telemetryOf(sessionFactory));
+    this.#limits = laneLimitsOf(sessionFactory);
   }
 
   /**
@@ -186,20 +115,20 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     payload: Record<string, unknown>,
     options: PoolCallOptions = {},
   ): Promise<ToolCallResult> {
-    const checked = parseConnection(connection);
-    const checkedAuth = auth === null ? null : parseAuth(auth);
-    checkToolCall(checked.id, toolName, payload, options);
-    const call = new PoolCall(checked, checkedAuth, toolName, payload, options, this.#counters);
-    const fingerprint = connectionRuntimeFingerprint(checked, checkedAuth);
-    this.#counters.open++;
-    if (this.#telemetry) {
-      call.telemetry = callFollower(this.#telemetry, checked, checkedAuth, options.scope)(toolName, payload, options);
+    const config = configOf(connection, auth);
+    checkToolCall(config.connection.id, toolName, payload, options);
+    const { counters, telemetry } = this.#sessions;
+    const call = new PoolCall(config, toolName, payload, options, counters);
+    counters.open++;
+    if (telemetry) {
+      const follow = callFollower(telemetry, config.connection, config.auth, options.scope);
+      call.telemetry = follow(toolName, payload, options);
     }
     for (;;) {
       try {
-        const result = await this.#attempt(call, fingerprint);
+        const result = await this.#attempt(call);
         call.settled();
-        countSettled(this.#counters, result.outcome);
+        countSettled(counters, result.outcome);
         call.telemetry?.settled(result);
         return result;
       } catch (error) {
@@ -209,7 +138,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
           call.telemetry?.resend(error as McpRuntimeError);
           continue;
         }
-        countSettled(this.#counters, options.signal?.aborted && error === options.signal.reason ? "ABORTED" : error);
+        countSettled(counters, options.signal?.aborted && error === options.signal.reason ? "ABORTED" : error);
         call.telemetry?.failed(failureOf(error, options.signal));
         throw call.told(error);
       }
@@ -231,13 +160,13 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     auth: AuthRecord | null,
     options: GetSessionOptions = {},
   ): Promise<PersistentMcpSession> {
-    const checked = parseConnection(connection);
-    const checkedAuth = auth === null ? null : parseAuth(auth);
-    const fingerprint = connectionRuntimeFingerprint(checked, checkedAuth);
-    const slot = this.#slotOf(checked.id, options.scope);
+    const config = configOf(connection, auth);
+    const limitMs = limitOf("queueTimeoutMs", options.queueTimeoutMs, this.#limits?.queueTimeoutMs);
+    const slot = this.#slotOf(config.connection.id, options.scope);
     if (options.signal?.aborted) throw options.signal.reason;
-    if (slot.live?.fingerprint === fingerprint) return slot.live.session;
-    return await this.#wait(slot, checked, checkedAuth, fingerprint, options, Date.now(), (live) => live.session);
+    if (slot.live?.fingerprint === config.fingerprint) return slot.live.session;
+    const limits = { signal: options.signal, since: Date.now(), limitMs };
+    return await this.#wait(slot, config, limits, (live) => live.session);
   }
 
   /**
@@ -253,7 +182,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
       code: "SESSION_CLOSED",
       connectionId,
     });
-    const slots = [...this.#slots.values()].filter((slot) => slot.connectionId === connectionId);
+    const slots = [...this.#sessions.slots].filter((slot) => slot.connectionId === connectionId);
     const sessions = [...this.#sessions].filter((live) => live.key.connectionId === connectionId);
     await this.#end(slots, sessions, error, (live) => live.owner.close());
   }
@@ -294,7 +223,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
    * @returns the counts
    */
   stats(): PoolStats {
-    return collectStats(this.#slots.values(), this.#sessions, this.#counters);
+    return collectStats(this.#sessions.slots, this.#sessions, this.#sessions.counters);
   }
 
   /**
@@ -303,7 +232,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
    * @returns one entry for each session that is opening, live or closing
    */
   sessions(): readonly SessionInfo[] {
-    return describeSessions(this.#slots.values(), this.#sessions);
+    return describeSessions(this.#sessions.slots, this.#sessions);
   }
 
   /** What may be shown of a pool: its counts. */
@@ -311,20 +240,23 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     return { ...this.stats() };
   }
 
-  #attempt(call: PoolCall, fingerprint: string): Promise<ToolCallResult> {
-    const { options } = call;
-    const slot = this.#slotOf(call.connection.id, options.scope);
+  #attempt(call: PoolCall): Promise<ToolCallResult> {
+    const { options, config: { connection, fingerprint } } = call;
+    const slot = this.#slotOf(connection.id, options.scope);
     if (options.signal?.aborted) throw options.signal.reason;
     const { live } = slot;
     call.expectGeneration(slot, live?.fingerprint === fingerprint);
     // Between its opening and the next turn a session has callers that came before this one.
     if (live?.fingerprint === fingerprint && !slot.serves(fingerprint)) return this.#run(call, live, options);
-    const followed = { ...options, [TELEMETRY]: call.telemetry };
-    return this.#wait(slot, call.connection, call.auth, fingerprint, followed, call.acceptedAt, (ready) => {
+    const limitMs = limitOf("queueTimeoutMs", options.queueTimeoutMs, this.#limits?.queueTimeoutMs);
+    const limits = { signal: options.signal, since: call.acceptedAt, limitMs, telemetry: call.telemetry };
+    return this.#wait(slot, call.config, limits, (ready) => {
       call.telemetry?.waited(ready.telemetry ?? undefined);
-      const { queueTimeoutMs } = options;
-      const left = queueTimeoutMs ? Math.max(1, queueTimeoutMs - (Date.now() - call.acceptedAt)) : queueTimeoutMs;
-      return this.#run(call, ready, { ...options, queueTimeoutMs: left });
+      if (limitMs === Infinity) return this.#run(call, ready, options);
+      return this.#run(call, ready, {
+        ...options,
+        queueTimeoutMs: Math.max(1, limitMs - (Date.now() - call.acceptedAt)),
+      });
     });
   }
 
@@ -336,251 +268,21 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     return result;
   }
 
-  /** Waits in the slot until `use` has got its session; each way out removes the timer and the listener. */
-  #wait<T>(
-    slot: Slot,
-    connection: McpSourceConnection,
-    auth: AuthRecord | null,
-    fingerprint: string,
-    options: GetSessionOptions & Pick<FollowedCallOptions, typeof TELEMETRY>,
-    since: number,
-    use: (live: LiveSession) => T | Promise<T>,
-  ): Promise<T> {
-    const limitMs = limitOf("queueTimeoutMs", options.queueTimeoutMs);
-    this.#refuseDuringBackoff(slot, connection, fingerprint);
-    this.#activate(slot);
-    return new Promise((resolve, reject) => {
-      const { signal } = options;
-      const settle = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", onAbort);
-      };
-      const leave = slot.join(
-        {
-          deliver: (live) => {
-            settle();
-            resolve(use(live));
-          },
-          fail: (error) => {
-            settle();
-            reject(error);
-          },
-          telemetry: options[TELEMETRY],
-        },
-        fingerprint,
-        connection,
-        auth,
-      );
-      const giveUp = (reason: unknown) => {
-        settle();
-        leave();
-        reject(reason);
-      };
-      const onAbort = () => giveUp(signal!.reason);
-      signal?.addEventListener("abort", onAbort, { once: true });
-      const left = limitMs === Infinity ? Infinity : Math.max(0, limitMs - (Date.now() - since));
-      const timer = startTimer(() => giveUp(queueTimeoutError(connection.id, since, limitMs)), left);
-    });
-  }
-
-  #refuseDuringBackoff(slot: Slot, connection: McpSourceConnection, fingerprint: string): void {
-    const retryAfterMs = slot.serves(fingerprint) ? 0 : slot.backoff.waitMs(fingerprint, Date.now());
-    if (retryAfterMs === 0) return;
-    const cause = slot.backoff.lastError(fingerprint);
-    const said = cause instanceof Error ? cause.message : "no reason is known";
-    throw new BackoffError(`connection "${connection.id}" is not tried again for ${retryAfterMs} ms: ${said}`, {
-      code: "OPEN_FAILED",
-      connectionId: connection.id,
-      retryAfterMs,
-      cause,
-    });
+  #wait<T>(slot: Slot, config: SlotConfig, limits: WaitLimits, use: (live: LiveSession) => T | Promise<T>): Promise<T> {
+    slot.refuseDuringBackoff(config.fingerprint, Date.now());
+    const { maxQueuedCalls, concurrency } = this.#limits ?? { maxQueuedCalls: Infinity, concurrency: 0 };
+    // As many as the session will take at once when it comes.
+    if (slot.waiting >= maxQueuedCalls + concurrency) {
+      const what = `has no room for another call: ${slot.waiting} wait for it, the limit is ${maxQueuedCalls}`;
+      throw sessionError(slot.connectionId, "QUEUE_FULL", what);
+    }
+    this.#sessions.slots.activate(slot);
+    return waitInSlot(slot, config, limits, use);
   }
 
   #slotOf(connectionId: string, scope: string | undefined): Slot {
     if (this.#closed) throw this.#closed.restate({ connectionId });
-    if (scope !== undefined && typeof scope !== "string") {
-      throw new McpRuntimeError(`scope must be a string: ${typeof scope}`, { code: "INPUT_INVALID", connectionId });
-    }
-    const key = scope === undefined ? connectionId : `${connectionId}\0${scope}`;
-    let slot = this.#slots.get(key) ?? this.#retired.get(key);
-    if (!slot) {
-      slot = new Slot(this.#host, key, connectionId, scope, this.#generationFloor);
-      this.#retire(slot);
-    }
-    return slot;
-  }
-
-  #activate(slot: Slot): void {
-    this.#retired.delete(slot.key);
-    this.#slots.set(slot.key, slot);
-  }
-
-  #retire(slot: Slot): void {
-    if (!slot.empty) return;
-    this.#slots.delete(slot.key);
-    this.#retired.set(slot.key, slot);
-    if (this.#retired.size <= MAX_RETIRED_SLOTS) return;
-    const [key, oldest] = this.#retired.entries().next().value!;
-    this.#retired.delete(key);
-    this.#generationFloor = Math.max(this.#generationFloor, oldest.generation);
-  }
-
-  async #open(slot: Slot, group: SlotGroup, signal: AbortSignal): Promise<LiveSession> {
-    const generation = slot.generation + 1;
-    const startedAt = Date.now();
-    slot.opening = true;
-    this.#emit(slot, generation, { type: "session-opening" });
-    const telemetry = this.#followOpening(slot, group, generation, signal);
-    try {
-      const create = () => this.#create(slot, group, generation, signal);
-      const session = await (telemetry ? telemetry.run(create) : create());
-      // Looked at in the very turn of registering: whoever gives up later finds the session and closes it.
-      if (signal.aborted) {
-        await session.close().catch(() => {}); // Nobody ever had this session.
-        throw signal.reason;
-      }
-      const live = this.#register(slot, group, session, generation, telemetry);
-      const durationMs = Date.now() - startedAt;
-      telemetry?.opened({ generation, ...live.owner.clientFacts() });
-      this.#emit(slot, generation, { type: "session-opened", durationMs, ...live.owner.clientFacts() });
-      return live;
-    } catch (error) {
-      slot.opening = false;
-      this.#capacity.release();
-      this.#counters.openFailed++;
-      // An opening that was given up says nothing about the server, nor does one that was refused before any I/O.
-      if (!signal.aborted && !(error instanceof McpRuntimeError && error.code === "NO_TRANSPORT")) {
-        slot.backoff.failed(group.fingerprint, error, this.#backoff, Date.now(), Math.random());
-      }
-      telemetry?.failed(failureOf(error, signal));
-      this.#emit(slot, generation, { type: "session-open-failed", durationMs: Date.now() - startedAt, error });
-      throw error;
-    }
-  }
-
-  #followOpening(slot: Slot, group: SlotGroup, generation: number, signal: AbortSignal): FollowedOpening | null {
-    if (!this.#telemetry) return null;
-    const { connection, telemetry: call } = group;
-    const telemetry = followOpening(this.#telemetry, { connection, scope: slot.scope, generation }, call);
-    claimOpening(signal, telemetry);
-    return telemetry;
-  }
-
-  async #create(slot: Slot, group: SlotGroup, generation: number, signal: AbortSignal): Promise<PersistentMcpSession> {
-    const context = { signal, generation, ...(slot.scope === undefined ? {} : { scope: slot.scope }) };
-    const factory = this.#factory;
-    const session = factory instanceof PersistentSessionFactory
-      ? await factory.create(group.connection, group.auth, context)
-      : await fromFunction(factory, group, context);
-    return session;
-  }
-
-  #register(
-    slot: Slot,
-    group: SlotGroup,
-    session: PersistentMcpSession,
-    generation: number,
-    telemetry: FollowedOpening | null,
-  ): LiveSession {
-    const owner = ownerOf(session);
-    if (owner?.state !== "ready") {
-      const seen = owner ? `a session that is ${owner.state}` : "no PersistentMcpSession";
-      throw new McpRuntimeError(
-        `connection "${slot.connectionId}" could not be opened: the session factory gave ${seen}`,
-        {
-          code: "OPEN_FAILED",
-          connectionId: slot.connectionId,
-        },
-      );
-    }
-    const live = new LiveSession(session, owner, group.fingerprint, generation, telemetry, slot);
-    owner.generation = generation;
-    owner.scope = slot.scope;
-    if (this.#telemetry) owner.follow = callFollower(this.#telemetry, group.connection, group.auth, slot.scope);
-    owner.observe({
-      onLeave: () => this.#onLeave(slot, live),
-      onIdle: () => this.#onIdle(live),
-      onEvent: this.#onEvent,
-    });
-    owner.closed.then(({ reason }) => this.#onGone(slot, live, reason));
-    this.#sessions.add(live);
-    this.#counters.opened++;
-    slot.live = live;
-    slot.opening = false;
-    slot.generation = generation;
-    slot.backoff.succeeded(group.fingerprint);
-    live.watchIdle(this.#idleTimeoutMs, () => this.#evict(slot, live, "idle"));
-    live.watchLifetime(this.#maxLifetimeMs, () => this.#evict(slot, live, "max-lifetime"));
-    return live;
-  }
-
-  #replace(slot: Slot, live: LiveSession, group: SlotGroup): void {
-    live.ending ??= "replaced";
-    const alternates = slot.replacedFingerprint === group.fingerprint;
-    slot.replacedFingerprint = live.fingerprint;
-    const advice =
-      "callers alternate between two configurations of this connection: give each its own scope, or move " +
-      "what rotates into the credentials hook";
-    this.#emit(slot, live.generation, { type: "session-replaced", ...(alternates ? { advice } : {}) });
-    // A close that fails or is slow is told by the session's own event; it must not stop the successor.
-    live.owner.close().catch(() => {});
-  }
-
-  #evict(slot: Slot, live: LiveSession, reason: "idle" | "max-sessions" | "max-lifetime"): void {
-    if (live.ending) return;
-    live.ending = "evicted";
-    live.evictedForRoom = reason === "max-sessions";
-    if (live.evictedForRoom) this.#evictingForRoom++;
-    this.#emit(slot, live.generation, { type: "session-evicted", reason });
-    // No limit for draining: policy never cuts a call short, the calls have limits of their own.
-    live.owner.close(Infinity).catch(() => {});
-  }
-
-  async #reserve(signal: AbortSignal): Promise<void> {
-    const permit = this.#capacity.acquire(signal);
-    if (this.#capacity.waiting > this.#evictingForRoom) this.#evictLeastRecentlyUsed();
-    await permit;
-  }
-
-  #evictLeastRecentlyUsed(): void {
-    let oldest: { slot: Slot; live: LiveSession } | undefined;
-    for (const slot of this.#slots.values()) {
-      const { live } = slot;
-      if (live?.idle && slot.waiting === 0 && (!oldest || live.lastUsedAt < oldest.live.lastUsedAt)) {
-        oldest = { slot, live };
-      }
-    }
-    if (oldest) this.#evict(oldest.slot, oldest.live, "max-sessions");
-  }
-
-  #onIdle(live: LiveSession): void {
-    live.lastUsedAt = Date.now();
-    if (this.#capacity.waiting > this.#evictingForRoom) this.#evictLeastRecentlyUsed();
-  }
-
-  /** The session takes no more calls: it leaves the pool, by identity, whatever has taken its place. */
-  #onLeave(slot: Slot, live: LiveSession): void {
-    live.unwatch();
-    slot.leaving++;
-    const lost = live.owner.state === "lost";
-    live.ending ??= lost ? "lost" : "closed";
-    if (slot.live !== live) return;
-    slot.live = undefined;
-    // Two processes of one server may fight over its files, so the next waits for the last one's end. A lost HTTP session
-    // has nothing to wait for; exchanges that still run on it end by themselves.
-    if (!lost || live.owner.client?.pid !== undefined) slot.previous = live;
-  }
-
-  #onGone(slot: Slot, live: LiveSession, reason: McpRuntimeError | undefined): void {
-    live.telemetry?.ended(reason);
-    this.#sessions.delete(live);
-    this.#counters[live.ending as Ending]++;
-    // In one turn with the permit: a caller that comes in between must not count on the room of the one before.
-    if (live.evictedForRoom) this.#evictingForRoom--;
-    this.#capacity.release();
-    slot.leaving--;
-    if (slot.previous === live) slot.previous = undefined;
-    this.#retire(slot);
+    return this.#sessions.slots.get(connectionId, scope);
   }
 
   async #shutDown(
@@ -592,7 +294,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
       code: "POOL_CLOSED",
       ...(cause === undefined ? {} : { cause }),
     });
-    await this.#end([...this.#slots.values()], [...this.#sessions], this.#closed, close);
+    await this.#end([...this.#sessions.slots], [...this.#sessions], this.#closed, close);
   }
 
   async #end(
@@ -612,50 +314,10 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
       throw new AggregateError(failures, `${failures.length} of ${sessions.length} sessions failed to close`);
     }
   }
-
-  #emit(slot: Slot, generation: number, event: { type: RuntimeEvent["type"] } & Record<string, unknown>): void {
-    if (!this.#onEvent) return;
-    const scope = slot.scope === undefined ? {} : { scope: slot.scope };
-    emit(this.#onEvent, { ...event, connectionId: slot.connectionId, ...scope, generation } as RuntimeEvent);
-  }
 }
 
-/** A function may take as long as it likes and ignore the signal; what comes too late is closed. */
-async function fromFunction(
-  factory: SessionFactory,
-  group: SlotGroup,
-  context: SessionContext & { signal: AbortSignal },
-): Promise<PersistentMcpSession> {
-  const { signal } = context;
-  const work = (async () => await factory(group.connection, group.auth, context))();
-  let onAbort!: () => void;
-  let timer: ReturnType<typeof startTimer>;
-  const ended = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    timer = startTimer(
-      () => reject(new Error(`it took more than ${FUNCTION_FACTORY_LIMIT_MS} ms`)),
-      FUNCTION_FACTORY_LIMIT_MS,
-    );
-  });
-  try {
-    return await Promise.race([work, ended]);
-  } catch (error) {
-    work.then((session) => session.close()).catch(() => {}); // Late, and nobody waits for it.
-    if (signal.aborted) throw signal.reason;
-    if (error instanceof McpRuntimeError) throw error;
-    const cause = safeCause(error, redactorFor(group.connection, group.auth));
-    const said = cause instanceof Error ? cause.message : String(cause);
-    throw new McpRuntimeError(
-      `connection "${group.connection.id}" could not be opened: the session factory failed: ${said}`,
-      {
-        code: "OPEN_FAILED",
-        connectionId: group.connection.id,
-        cause,
-      },
-    );
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
-  }
+function configOf(connection: McpSourceConnection, auth: AuthRecord | null): SlotConfig {
+  const checked = parseConnection(connection);
+  const checkedAuth = auth === null ? null : parseAuth(auth);
+  return { connection: checked, auth: checkedAuth, fingerprint: connectionRuntimeFingerprint(checked, checkedAuth) };
 }

@@ -3,13 +3,11 @@
  *
  * @module
  */
-import type { AuthRecord } from "./auth.ts";
+import type { CallTracker } from "./accepted_call.ts";
 import type { CallToolOptions } from "./client.ts";
-import type { McpSourceConnection } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
-import type { CallTracker } from "./owner.ts";
 import type { PoolCounters } from "./pool_stats.ts";
-import type { Slot } from "./slot.ts";
+import type { Slot, SlotConfig } from "./slot.ts";
 import type { FollowedCall } from "./telemetry_hooks.ts";
 
 /** Options of one call of the pool. */
@@ -37,8 +35,7 @@ export class PoolCall implements CallTracker {
   #mayHaveRun = false;
 
   constructor(
-    readonly connection: McpSourceConnection,
-    readonly auth: AuthRecord | null,
+    readonly config: SlotConfig,
     readonly toolName: string,
     readonly payload: Record<string, unknown>,
     readonly options: PoolCallOptions,
@@ -46,7 +43,8 @@ export class PoolCall implements CallTracker {
   ) {
     this.#counters = counters;
     const { retry, expectGeneration } = options;
-    const refuse = (what: string) => new McpRuntimeError(what, { code: "INPUT_INVALID", connectionId: connection.id });
+    const refuse = (what: string) =>
+      new McpRuntimeError(what, { code: "INPUT_INVALID", connectionId: config.connection.id });
     if (retry !== undefined && !["if-unsent", "never", "idempotent"].includes(retry)) {
       throw refuse('retry must be "if-unsent", "never" or "idempotent"');
     }
@@ -88,10 +86,11 @@ export class PoolCall implements CallTracker {
     const { expectGeneration: expected } = this.options;
     const generation = live ? slot.generation : slot.generation + 1;
     if (expected === undefined || expected === generation) return;
+    const connectionId = this.config.connection.id;
     throw new McpRuntimeError(
-      `connection "${this.connection.id}" has lost the session the call was meant for: generation ${expected} was ` +
+      `connection "${connectionId}" has lost the session the call was meant for: generation ${expected} was ` +
         `expected, the call would run on ${generation}`,
-      { code: "SESSION_LOST", connectionId: this.connection.id },
+      { code: "SESSION_LOST", connectionId },
     );
   }
 }

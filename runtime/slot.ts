@@ -12,6 +12,7 @@
 import type { AuthRecord } from "./auth.ts";
 import { OpenBackoff } from "./backoff.ts";
 import type { McpSourceConnection } from "./connection.ts";
+import { BackoffError } from "./errors.ts";
 import type { LiveSession } from "./live_session.ts";
 import { LinkedQueue, type QueueNode } from "./queue.ts";
 import type { FollowedCall } from "./telemetry_hooks.ts";
@@ -24,11 +25,16 @@ export interface SlotWaiter extends QueueNode<SlotWaiter> {
   readonly telemetry?: FollowedCall | null | undefined;
 }
 
-/** Callers that want the same configuration. */
-export interface SlotGroup {
-  readonly fingerprint: string;
+/** What a session is opened with. */
+export interface SlotConfig {
   readonly connection: McpSourceConnection;
   readonly auth: AuthRecord | null;
+  /** Of both. */
+  readonly fingerprint: string;
+}
+
+/** Callers that want the same configuration. */
+export interface SlotGroup extends SlotConfig {
   readonly waiters: LinkedQueue<SlotWaiter>;
   /** Who follows the call for which the session is opened. */
   readonly telemetry: FollowedCall | null | undefined;
@@ -47,7 +53,7 @@ export interface SlotHost {
   /** Starts to close the live session because its configuration changed. */
   replace(slot: Slot, live: LiveSession, group: SlotGroup): void;
   /** Everybody who waited has the session; perhaps nobody did any more. */
-  onServed(slot: Slot, live: LiveSession): void;
+  onServed(live: LiveSession): void;
   /** Nothing is live and nobody waits. */
   onEmpty(slot: Slot): void;
 }
@@ -104,17 +110,34 @@ export class Slot {
   }
 
   /**
-   * Waits for a session of a fingerprint.
+   * Refuses callers of a configuration that keeps failing to open, until its delay is over.
+   *
+   * @param fingerprint the configuration
+   * @param now milliseconds
+   * @throws {BackoffError} `OPEN_FAILED` with the last failure as its cause
+   */
+  refuseDuringBackoff(fingerprint: string, now: number): void {
+    const retryAfterMs = this.serves(fingerprint) ? 0 : this.backoff.waitMs(fingerprint, now);
+    if (retryAfterMs === 0) return;
+    const { connectionId } = this;
+    const cause = this.backoff.lastError(fingerprint);
+    const said = cause instanceof Error ? cause.message : "no reason is known";
+    throw new BackoffError(`connection "${connectionId}" is not tried again for ${retryAfterMs} ms: ${said}`, {
+      code: "OPEN_FAILED",
+      connectionId,
+      retryAfterMs,
+      cause,
+    });
+  }
+
+  /**
+   * Waits for a session.
    *
    * @param waiter gets the session or the failure
+   * @param config what the session has to be opened with
    * @returns takes the waiter out again; the opening goes on without it
    */
-  join(
-    waiter: SlotWaiter,
-    fingerprint: string,
-    connection: McpSourceConnection,
-    auth: AuthRecord | null,
-  ): () => void {
+  join(waiter: SlotWaiter, { connection, auth, fingerprint }: SlotConfig): () => void {
     let group = this.#groups.find((candidate) => candidate.fingerprint === fingerprint);
     if (!group) {
       const { telemetry } = waiter;
@@ -218,7 +241,7 @@ export class Slot {
     for (let waiter = group.waiters.shift(); waiter; waiter = group.waiters.shift()) waiter.deliver(live);
     // Only now: a listener that makes a call meanwhile must not get ahead of those who still wait, and may have cancelled.
     if (this.#groups[0] === group) this.#groups.shift();
-    this.#host.onServed(this, live);
+    this.#host.onServed(live);
   }
 }
 

@@ -156,14 +156,8 @@ export class FakeMcpServer {
    * @param options limits of the sessions
    * @returns a session factory
    */
-  sessionFactory(options: SessionFactoryOptions = {}): (
-    connection: McpSourceConnection,
-    auth: AuthRecord | null,
-    context?: SessionContext,
-  ) => Promise<PersistentMcpSession> {
-    const factory = new PersistentSessionFactory({ ...options, createTransport: this.createTransport });
-    return (connection, auth, context) =>
-      factory.create({ ...connection, transport: this.connection.transport! }, auth, context);
+  sessionFactory(options: SessionFactoryOptions = {}): PersistentSessionFactory {
+    return new FakeSessionFactory(this, options);
   }
 
   /**
@@ -413,4 +407,22 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
   });
+}
+
+/** Whatever the transport of a connection says, it leads to the fake server. */
+class FakeSessionFactory extends PersistentSessionFactory {
+  readonly #server: FakeMcpServer;
+
+  constructor(server: FakeMcpServer, options: SessionFactoryOptions) {
+    super({ ...options, createTransport: server.createTransport });
+    this.#server = server;
+  }
+
+  override create(
+    connection: McpSourceConnection,
+    auth: AuthRecord | null,
+    context?: SessionContext,
+  ): Promise<PersistentMcpSession> {
+    return super.create({ ...connection, transport: this.#server.connection.transport! }, auth, context);
+  }
 }

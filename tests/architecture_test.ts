@@ -17,7 +17,7 @@ const LAYERS: [name: string, files: RegExp][] = [
   ["pool", /^runtime\/(pool\w*|slot|live_session|capacity|backoff)\.ts$/],
   ["factory", /^runtime\/factory\.ts$/],
   ["session", /^runtime\/session\.ts$/],
-  ["owner", /^runtime\/owner\.ts$/],
+  ["owner", /^runtime\/(owner|lane|session_errors)\.ts$/],
   ["client", /^runtime\/(client|guarded_client|handshake|mcp_client|call_clock|tool_call)\.ts$/],
   ["transport", /^runtime\/transport\/\w+\.ts$/],
   ["telemetry hooks", /^runtime\/telemetry_hooks\.ts$/],

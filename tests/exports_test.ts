@@ -26,7 +26,7 @@ const EXPORTS: Record<string, { values: string; types: string }> = {
       SessionContext SessionEnd SessionEvictedEvent SessionFactory SessionFactoryOptions SessionInfo
       SessionInit SessionLostEvent SessionOpenFailedEvent SessionOpenedEvent SessionOpeningEvent
       SessionReplacedEvent SessionState SourceTransport StdioSourceTransport TimeoutErrorInit ToolCallProgress
-      ToolCallResult ToolClient ToolExecutor TransportOptions TransportSendOptions emit CallTelemetry OpeningTelemetry RequestTelemetry RuntimeTelemetry
+      ToolCallResult ToolClient ToolExecutor TransportOptions TransportSendOptions CallTelemetry OpeningTelemetry RequestTelemetry RuntimeTelemetry
       TelemetryCall TelemetryOpening TelemetrySession
     `,
   },
@@ -42,7 +42,7 @@ const EXPORTS: Record<string, { values: string; types: string }> = {
       SessionEnd SessionEvictedEvent SessionFactory SessionFactoryOptions SessionInfo SessionInit
       SessionLostEvent SessionOpenFailedEvent SessionOpenedEvent SessionOpeningEvent SessionReplacedEvent
       SessionState SourceTransport StdioSourceTransport ToolCallProgress ToolCallResult ToolClient
-      ToolExecutor TransportOptions TransportSendOptions createTransport emit CallTelemetry OpeningTelemetry RequestTelemetry RuntimeTelemetry
+      ToolExecutor TransportOptions TransportSendOptions createTransport CallTelemetry OpeningTelemetry RequestTelemetry RuntimeTelemetry
       TelemetryCall TelemetryOpening TelemetrySession
     `,
   },

@@ -31,7 +31,7 @@ const MUTANTS: Mutant[] = [
   },
   {
     bug: "a late close event evicts the successor",
-    file: "runtime/pool.ts",
+    file: "runtime/pool_sessions.ts",
     text: "    slot.leaving--;\n",
     becomes: "    slot.leaving--;\n    slot.live = undefined;\n",
     rule: /^Error: two sessions of \S+ live at the same time$/m,
@@ -45,7 +45,7 @@ const MUTANTS: Mutant[] = [
   },
   {
     bug: "a listener is left on a caller's signal",
-    file: "runtime/pool.ts",
+    file: "runtime/pool_wait.ts",
     text: 'signal?.removeEventListener("abort", onAbort);',
     becomes: "",
     rule: /left a listener on its signal$|a listener is left on a shared signal$/m,
@@ -59,7 +59,7 @@ const MUTANTS: Mutant[] = [
   },
   {
     bug: "the least recently used session may be a busy one",
-    file: "runtime/pool.ts",
+    file: "runtime/pool_sessions.ts",
     text: "if (live?.idle && slot.waiting === 0 &&",
     becomes: "if (live && slot.waiting === 0 &&",
     rule: /^Error: \S+ is evicted \(max-sessions\) while busy$/m,

@@ -3,6 +3,7 @@ import { FakeTime } from "@std/testing/time";
 import { BackoffError, McpRuntimeError } from "../runtime/errors.ts";
 import { McpRuntimePool } from "../runtime/pool.ts";
 import { PersistentMcpSession } from "../runtime/session.ts";
+import { FakeMcpServer } from "../runtime/testing.ts";
 import { countingSignal } from "./fakes/counting_signal.ts";
 import { assertSums, connectionOf, failure, harness, settle, told } from "./fakes/pool_harness.ts";
 
@@ -170,4 +171,45 @@ Deno.test("McpRuntimePool: a factory that gives a session that ended, or none, i
     assertStringIncludes(error.message, "the session factory gave");
     assertSums(pool);
   }
+});
+
+Deno.test("McpRuntimePool: a session that its factory gives just before it is lost is told with its reason (P18)", async () => {
+  const server = new FakeMcpServer();
+  const factory = server.sessionFactory();
+  const pool = new McpRuntimePool(async (connection, auth, context) => {
+    const session = await factory.create(connection, auth, context);
+    server.crash("the disk is full");
+    await session.closed;
+    return session;
+  });
+  const error = await failure(pool.callTool(a, null, "echo", {}));
+  assertEquals(told(error), ["OPEN_FAILED not-sent"]);
+  assertStringIncludes(error.message, "a session that is lost");
+  assertStringIncludes(error.message, "the disk is full");
+  await pool.closeAll();
+});
+
+Deno.test("McpRuntimePool: the factory's queueTimeoutMs limits the wait for a session, a call's own comes first", async () => {
+  using time = new FakeTime();
+  const { pool, server, finish } = harness({}, { queueTimeoutMs: 50 });
+  server.openDelayMs = 100;
+  const late = [failure(pool.callTool(a, null, "echo", {})), failure(pool.getSession(a, null))];
+  const patient = pool.callTool(a, null, "echo", { n: 1 }, { queueTimeoutMs: 0 });
+  await settle();
+  await time.tickAsync(50);
+  assertEquals(told(...await Promise.all(late)), ["QUEUE_TIMEOUT not-sent", "QUEUE_TIMEOUT not-sent"]);
+  await time.tickAsync(50);
+  assertEquals((await patient).output, { n: 1 });
+  await finish();
+});
+
+Deno.test("McpRuntimePool: no more callers wait for an opening than its session takes at once (P13)", async () => {
+  const { pool, server, finish } = harness({}, { maxQueuedCalls: 2, concurrency: 2 });
+  server.openDelayMs = 5;
+  const calls = [1, 2, 3, 4].map((n) => pool.callTool(a, null, "echo", { n }));
+  await settle();
+  const [call, session] = [failure(pool.callTool(a, null, "echo", {})), failure(pool.getSession(a, null))];
+  assertEquals(told(await call, await session), ["QUEUE_FULL not-sent", "QUEUE_FULL not-sent"]);
+  assertEquals((await Promise.all(calls)).map(({ output }) => output.n), [1, 2, 3, 4]);
+  await finish();
 });

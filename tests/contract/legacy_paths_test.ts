@@ -109,7 +109,6 @@ const rootTypes: Record<string, true> = {
     typeof runtime.connectionRuntimeFingerprint
   >(),
   createTransport: same<typeof legacyRoot.createTransport, typeof runtime.createTransport>(),
-  emit: same<typeof legacyRoot.emit, typeof runtime.emit>(),
 };
 
 const runtimeTypes: Record<string, true> = {
@@ -186,7 +185,6 @@ const runtimeTypes: Record<string, true> = {
     typeof runtime.connectionRuntimeFingerprint
   >(),
   createTransport: same<typeof legacyRuntime.createTransport, typeof runtime.createTransport>(),
-  emit: same<typeof legacyRuntime.emit, typeof runtime.emit>(),
 };
 
 const sessionTypes: Record<string, true> = {
