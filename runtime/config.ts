@@ -5,6 +5,7 @@
  */
 import { type McpSourceConnection, parseConnection, shownKey } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
+import { checkOptions } from "./input.ts";
 import { isPlainObject } from "./json.ts";
 
 /** Options of {@linkcode connectionsFromMcpServers}. */
@@ -22,7 +23,7 @@ export interface McpServersProblem {
   server: string | null;
   /** What is wrong, with the entry and the field; no value of the configuration is shown. */
   message: string;
-  /** The variable that is not set, when that is what is wrong. */
+  /** The variable that is not set or is not a string, when that is what is wrong. */
   variable?: string;
 }
 
@@ -63,11 +64,12 @@ type Finding = Omit<McpServersProblem, "server">;
  * - In the text of those fields `${NAME}` and `${env:NAME}` stand for a variable, `${NAME:-default}` for a default when
  *   it is not set or empty. What is filled in is not looked at again. A variable that is not set is a problem.
  * - Other fields are kept in the connection's `metadata`, as they are.
- * - A bad entry does not touch the others. Nothing is thrown.
+ * - A bad entry does not touch the others. Nothing of the configuration is thrown.
  *
  * @param config a parsed configuration: an object with `mcpServers`, or the `mcpServers` object itself
  * @param options the variables
  * @returns connections, disabled ones and problems; the latter show no value
+ * @throws {McpRuntimeError} `INPUT_INVALID` for options that are none
  *
  * @example
  * ```ts
@@ -83,6 +85,7 @@ type Finding = Omit<McpServersProblem, "server">;
  * ```
  */
 export function connectionsFromMcpServers(config: unknown, options: McpServersOptions = {}): McpServersResult {
+  checkOptions(options, { variables: "object" });
   const result: McpServersResult = { connections: [], disabled: [], problems: [] };
   const servers = isPlainObject(config) && Object.hasOwn(config, "mcpServers") ? config.mcpServers : config;
   if (!isPlainObject(servers)) {
@@ -179,7 +182,11 @@ function fillText(
       });
       return "";
     }
-    const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    const value: unknown = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    if (value !== undefined && typeof value !== "string") {
+      findings.push({ message: `${path}: the variable ${name} is not a string`, variable: name });
+      return "";
+    }
     if (fallback !== undefined) return value || fallback;
     if (value !== undefined) return value;
     findings.push({ message: `${path}: the variable ${name} is not set`, variable: name });

@@ -12,6 +12,7 @@ import type { RuntimeEventListener } from "./events.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
 import { guarded } from "./guarded_client.ts";
 import { openClient, openingError } from "./handshake.ts";
+import { checkOpeningOptions, checkOptions } from "./input.ts";
 import { printAsJson } from "./inspect.ts";
 import { registerLaneLimits } from "./lane.ts";
 import { limitOf } from "./limits.ts";
@@ -89,9 +90,12 @@ export class PersistentSessionFactory {
    * Makes a factory; nothing is opened before `create`.
    *
    * @param options limits and hooks, for every session of this factory
-   * @throws {McpRuntimeError} `INPUT_INVALID` for a limit that is not a number of at least 0
+   * @throws {McpRuntimeError} `INPUT_INVALID` for a limit that is not a number of at least 0, and any other option of a
+   * wrong kind
    */
   constructor(options: SessionFactoryOptions = {}) {
+    checkOpeningOptions(options);
+    checkOptions(options, { onEvent: "function", telemetry: "telemetry" });
     this.#options = { ...options };
     this.#limits = {
       concurrency: limitOf("concurrency", options.concurrency),
@@ -119,7 +123,7 @@ export class PersistentSessionFactory {
    * @param auth its auth record, or `null`
    * @param context scope and signal of this opening
    * @returns the session, ready for calls; the caller closes it
-   * @throws {McpRuntimeError} `CONNECTION_INVALID`, `NO_TRANSPORT` before any I/O; `OPEN_FAILED`, `AUTH_REJECTED`,
+   * @throws {McpRuntimeError} `CONNECTION_INVALID`, `INPUT_INVALID`, `NO_TRANSPORT` before any I/O; `OPEN_FAILED`, `AUTH_REJECTED`,
    * `UNSUPPORTED` after everything that was started has ended
    */
   async create(
@@ -129,6 +133,7 @@ export class PersistentSessionFactory {
   ): Promise<PersistentMcpSession> {
     const checked = parseConnection(connection);
     const checkedAuth = auth === null ? null : parseAuth(auth);
+    checkOptions(context, { scope: "string", signal: "signal" }, checked.id, "context");
     const { scope, generation = 1 } = context;
     const redactor = () => redactorFor(checked, checkedAuth);
     const owner = new SessionOwner({ connectionId: checked.id, scope, limits: this.#limits, redactor });

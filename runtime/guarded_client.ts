@@ -98,8 +98,13 @@ class GuardedClient implements ToolClient {
           ...options,
           ...(telemetry ? { meta: { ...options.meta, ...telemetry.request(undefined) } } : {}),
           onProgress: (progress) => {
+            if (!this.#running.has(release)) return; // It has settled: what comes late is nobody's.
             clock.progress();
-            onProgress?.(progress);
+            try {
+              onProgress?.(progress);
+            } catch {
+              // The listener is the caller's; its failure must not become the client's.
+            }
           },
         });
       call().then(resolve, reject).finally(release);

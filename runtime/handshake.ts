@@ -8,6 +8,7 @@ import { type AuthRecord, parseAuth } from "./auth.ts";
 import type { ClientInfo } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpRuntimeError, McpTimeoutError } from "./errors.ts";
+import { checkOpeningOptions } from "./input.ts";
 import { isPlainObject } from "./json.ts";
 import { limitOf } from "./limits.ts";
 import { McpClient } from "./mcp_client.ts";
@@ -54,6 +55,7 @@ export async function openClient(
 ): Promise<McpClient> {
   const checked = parseConnection(connection);
   const checkedAuth = auth === null ? null : parseAuth(auth);
+  checkOpeningOptions(options, checked.id);
   const connectTimeoutMs = limitOf("connectTimeoutMs", options.connectTimeoutMs);
   if (!checked.transport) {
     throw new McpRuntimeError(`connection "${checked.id}" has no transport`, {

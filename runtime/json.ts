@@ -30,7 +30,12 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
  * @throws {McpRuntimeError} with `code`, naming the path of the first misfit and never its value
  */
 export function assertJson(value: unknown, path: string, code: McpErrorCode): void {
-  const misfit = findMisfit(value, []);
+  let misfit: ReturnType<typeof findMisfit>;
+  try {
+    misfit = findMisfit(value, []);
+  } catch {
+    misfit = { path: "", why: "cannot be read" }; // A getter threw, and what it threw may show anything.
+  }
   if (misfit) throw new McpRuntimeError(`${path}${misfit.path} ${misfit.why}`, { code });
 }
 

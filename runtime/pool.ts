@@ -9,6 +9,7 @@ import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
 import { PersistentSessionFactory } from "./factory.ts";
 import { connectionRuntimeFingerprint } from "./fingerprint.ts";
+import { checkOptions, checkValue, type OptionKinds } from "./input.ts";
 import { printAsJson } from "./inspect.ts";
 import { type LaneLimits, laneLimitsOf } from "./lane.ts";
 import { limitOf } from "./limits.ts";
@@ -41,6 +42,8 @@ export interface GetSessionOptions {
   /** Longest wait, in milliseconds. Default: that of the session factory, which has none unless it is told one. */
   queueTimeoutMs?: number;
 }
+
+const WAIT_OPTIONS: OptionKinds = Object.freeze({ scope: "string", signal: "signal", queueTimeoutMs: "limit" });
 
 /**
  * Makes tool calls on persistent sessions: one live session per connection (and scope), shared by all callers.
@@ -83,12 +86,17 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
    * @param sessionFactory opens the sessions: a `PersistentSessionFactory` or a function. Default: a factory with
    * default options
    * @param options policy
-   * @throws {McpRuntimeError} `INPUT_INVALID` for a limit that is not a number of at least 0
+   * @throws {McpRuntimeError} `INPUT_INVALID` for a limit that is not a number of at least 0, and any other argument or
+   * option of a wrong kind
    */
   constructor(
     sessionFactory: SessionFactory | PersistentSessionFactory = new PersistentSessionFactory(),
     options: PoolOptions = {},
   ) {
+    if (!(sessionFactory instanceof PersistentSessionFactory)) {
+      checkValue("sessionFactory", sessionFactory, "function");
+    }
+    checkOptions(options, { openBackoff: "backoff", onEvent: "function", telemetry: "telemetry" });
     this.#sessions = new PoolSessions(sessionFactory, options, options.telemetry ?? telemetryOf(sessionFactory));
     this.#limits = laneLimitsOf(sessionFactory);
   }
@@ -161,6 +169,7 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     options: GetSessionOptions = {},
   ): Promise<PersistentMcpSession> {
     const config = configOf(connection, auth);
+    checkOptions(options, WAIT_OPTIONS, config.connection.id);
     const limitMs = limitOf("queueTimeoutMs", options.queueTimeoutMs, this.#limits?.queueTimeoutMs);
     const slot = this.#slotOf(config.connection.id, options.scope);
     if (options.signal?.aborted) throw options.signal.reason;
@@ -175,9 +184,11 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
    *
    * @param connectionId id of the connection
    * @returns resolves when everything is gone
+   * @throws {McpRuntimeError} `INPUT_INVALID` for an id that is no text
    * @throws {AggregateError} what close callbacks threw
    */
   async closeConnection(connectionId: string): Promise<void> {
+    checkValue("connectionId", connectionId, "name");
     const error = new McpRuntimeError(`connection "${connectionId}" was closed`, {
       code: "SESSION_CLOSED",
       connectionId,

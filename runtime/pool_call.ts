@@ -6,6 +6,7 @@
 import type { CallTracker } from "./accepted_call.ts";
 import type { CallToolOptions } from "./client.ts";
 import { McpRuntimeError } from "./errors.ts";
+import { checkValue } from "./input.ts";
 import type { PoolCounters } from "./pool_stats.ts";
 import type { Slot, SlotConfig } from "./slot.ts";
 import type { FollowedCall } from "./telemetry_hooks.ts";
@@ -42,7 +43,8 @@ export class PoolCall implements CallTracker {
     counters: PoolCounters,
   ) {
     this.#counters = counters;
-    const { retry, expectGeneration } = options;
+    const { scope, retry, expectGeneration } = options;
+    if (scope !== undefined) checkValue("scope", scope, "string", config.connection.id);
     const refuse = (what: string) =>
       new McpRuntimeError(what, { code: "INPUT_INVALID", connectionId: config.connection.id });
     if (retry !== undefined && !["if-unsent", "never", "idempotent"].includes(retry)) {

@@ -8,6 +8,7 @@ import type { CallToolOptions, ToolClient } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
 import { guarded } from "./guarded_client.ts";
+import { checkOptions } from "./input.ts";
 import { printAsJson } from "./inspect.ts";
 import { DEFAULT_LIMITS } from "./limits.ts";
 import { registerOwner, type SessionEnd, SessionOwner, type SessionState } from "./owner.ts";
@@ -85,9 +86,10 @@ export class PersistentMcpSession implements AsyncDisposable {
    * Makes a session that is ready for calls.
    *
    * @param init connection, auth record, and who makes the calls
-   * @throws {McpRuntimeError} `CONNECTION_INVALID` for a bad connection or auth record
+   * @throws {McpRuntimeError} `CONNECTION_INVALID` for a bad connection or auth record, `INPUT_INVALID` for anything else
    */
   constructor(init: SessionInit) {
+    checkOptions(init, { client: "client", callCallback: "function", closeCallback: "function" }, undefined, "init");
     this.#connection = parseConnection(init.connection);
     this.#auth = init.auth === null ? null : parseAuth(init.auth);
     this.#owner = (init as Partial<OwnedInit>).owner ?? ownerFor(this.#connection, this.#auth, init);

@@ -29,6 +29,7 @@ import {
 import type { McpSourceConnection } from "./connection.ts";
 import { type McpRuntimeError, RpcError } from "./errors.ts";
 import { DEFAULT_CLIENT_INFO } from "./handshake.ts";
+import { checkOptions } from "./input.ts";
 import type { ToolCallResult } from "./result.ts";
 import type {
   CallTelemetry,
@@ -279,8 +280,11 @@ function serverAttributes({ provider, transport }: McpSourceConnection): Attribu
  *
  * @param options whether arguments and results are recorded; default neither
  * @returns give it to a factory or a pool; one of both is enough
+ * @throws {McpRuntimeError} `INPUT_INVALID` for an option that is not a boolean
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): RuntimeTelemetry {
+  // Refused, not taken for a yes: what arguments hold may be secret.
+  checkOptions(options, { recordArguments: "boolean", recordResults: "boolean" });
   const instruments = new Instruments();
   return {
     opening({ connection }: TelemetryOpening, call): OpeningTelemetry | undefined {

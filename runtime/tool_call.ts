@@ -5,7 +5,16 @@
  */
 import type { CallToolOptions } from "./client.ts";
 import { McpRuntimeError } from "./errors.ts";
+import { checkOptions, type OptionKinds } from "./input.ts";
 import { assertJson, isPlainObject } from "./json.ts";
+
+const CALL_OPTIONS: OptionKinds = Object.freeze({
+  signal: "signal",
+  timeoutMs: "limit",
+  maxTotalTimeoutMs: "limit",
+  queueTimeoutMs: "limit",
+  onProgress: "function",
+});
 
 /**
  * Refuses a call that cannot be made, before any I/O.
@@ -26,6 +35,7 @@ export function checkToolCall(
   if (typeof toolName !== "string" || toolName === "") throw refuse("toolName must be a non-empty string");
   if (!isPlainObject(payload)) throw refuse("payload must be an object");
   assertJson(payload, "payload", "INPUT_INVALID");
+  checkOptions(options, CALL_OPTIONS, connectionId);
   if (options.meta !== undefined) {
     if (!isPlainObject(options.meta)) throw refuse("options.meta must be an object");
     assertJson(options.meta, "options.meta", "INPUT_INVALID");

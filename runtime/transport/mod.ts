@@ -9,6 +9,7 @@ import type { McpSourceConnection } from "../connection.ts";
 import { parseConnection } from "../connection.ts";
 import { McpRuntimeError } from "../errors.ts";
 import type { CredentialsHook, CredentialsSource } from "./credentials.ts";
+import { checkOpeningOptions } from "../input.ts";
 import { HttpTransport } from "./http.ts";
 import type { McpTransport } from "./message.ts";
 import type { InheritEnv } from "./environment.ts";
@@ -86,6 +87,7 @@ export function createTransport(
 ): McpTransport {
   const checked = parseConnection(connection);
   const checkedAuth = auth === null ? null : parseAuth(auth);
+  checkOpeningOptions(options, checked.id);
   switch (checked.transport?.kind) {
     case "stdio":
       return new StdioTransport(checked, checked.transport, checkedAuth, options);
