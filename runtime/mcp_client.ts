@@ -11,15 +11,16 @@ import type { AuthRecord } from "./auth.ts";
 import { type CallClock, CallClocks } from "./call_clock.ts";
 import type { CallToolOptions, OpenSessionOptions, ToolClient } from "./client.ts";
 import type { McpSourceConnection } from "./connection.ts";
-import { McpRuntimeError, McpTimeoutError, RpcError } from "./errors.ts";
+import { McpRuntimeError } from "./errors.ts";
 import { isPlainObject } from "./json.ts";
 import { limitOf } from "./limits.ts";
+import { RequestErrors } from "./request_errors.ts";
 import type { RawCallToolResult } from "./result.ts";
-import { excerpt, type Redactor, redactorFor } from "./secrets.ts";
+import { type Redactor, redactorFor } from "./secrets.ts";
 import { type FollowedCallOptions, type FollowedOpening, TELEMETRY } from "./telemetry_hooks.ts";
 import { startTimer, type Timer } from "./timers.ts";
 import { checkToolCall } from "./tool_call.ts";
-import type { JsonRpcErrorResponse, JsonRpcMessage, McpTransport, RequestId } from "./transport/message.ts";
+import type { JsonRpcMessage, McpTransport, RequestId } from "./transport/message.ts";
 
 /** How long the transport stays referenced after its last call, so that calls in a row cost no ref and unref each. */
 const UNREF_DELAY_MS = 20;
@@ -57,6 +58,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
   protocolVersion: string | undefined;
   readonly #connection: McpSourceConnection;
   readonly #transport: McpTransport;
+  readonly #errors: RequestErrors;
   readonly #timeoutMs: number;
   readonly #maxTotalTimeoutMs: number;
   readonly #pending = new Map<RequestId, PendingRequest>();
@@ -81,6 +83,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
     this.#timeoutMs = limitOf("timeoutMs", options.timeoutMs);
     this.#maxTotalTimeoutMs = limitOf("maxTotalTimeoutMs", options.maxTotalTimeoutMs);
     this.redactor = redactorFor(connection, auth);
+    this.#errors = new RequestErrors(connection.id, this.redactor);
     this.closed = new Promise((resolve) => this.#resolveClosed = resolve);
     transport.onmessage = (message) => this.#onMessage(message);
     transport.onrequesterror = (id, error) => this.#onRequestError(id, error);
@@ -117,7 +120,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
       const pending = this.#send(id, "tools/call", what, params, options, resolve as (r: unknown) => void, reject);
       if (!pending) return;
       pending.clock = this.#clocks.start(timeoutMs, totalMs, (elapsedMs, limitMs) => {
-        this.#giveUp(pending, this.#timeoutError(pending, elapsedMs, limitMs));
+        this.#giveUp(pending, this.#errors.timeout(pending, elapsedMs, limitMs, this.#transport.hint?.()));
       });
       if (options.signal) {
         const { signal } = options;
@@ -195,7 +198,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
     this.#pending.set(id, pending);
     if (!this.#referenced) this.#reference(true);
     this.#transport.send({ jsonrpc: "2.0", id, method, params }, pending)
-      .catch((error) => this.#settle(pending)?.reject(this.#sendError(pending, error)));
+      .catch((error) => this.#settle(pending)?.reject(this.#errors.send(pending, error)));
     return pending;
   }
 
@@ -211,7 +214,7 @@ export class McpClient implements ToolClient, AsyncDisposable {
     const pending = id === undefined ? undefined : this.#pending.get(id);
     if (!pending) return; // A late answer to a call that was given up settles nothing.
     this.#settle(pending);
-    if ("error" in message) pending.reject(this.#rpcError(pending, message.error));
+    if ("error" in message) pending.reject(this.#errors.rpc(pending, message.error));
     else pending.resolve(message.result);
   }
 
@@ -300,44 +303,5 @@ export class McpClient implements ToolClient, AsyncDisposable {
     }
     this.#transport.cancel?.(pending.id);
     pending.reject(reason);
-  }
-
-  #timeoutError(pending: PendingRequest, elapsedMs: number, limitMs: number): McpTimeoutError {
-    const hint = this.#transport.hint?.();
-    const message =
-      `${pending.what} of connection "${this.#connection.id}" timed out: no answer after ${elapsedMs} ms, ` +
-      `the limit is ${limitMs} ms${hint ? `; ${hint}` : ""}`;
-    return new McpTimeoutError(message, {
-      code: "CALL_TIMEOUT",
-      delivery: pending.sent ? "unknown" : "not-sent",
-      connectionId: this.#connection.id,
-      elapsedMs,
-      limitMs,
-    });
-  }
-
-  #rpcError(pending: PendingRequest, error: JsonRpcErrorResponse["error"]): RpcError {
-    const { code = 0, message = "", data } = (error ?? {}) as Partial<JsonRpcErrorResponse["error"]>;
-    const said = excerpt(String(message), this.redactor, 500);
-    return new RpcError(
-      `${pending.what} of connection "${this.#connection.id}" was answered with error ${code}: ${said}`,
-      {
-        code: "PROTOCOL_ERROR",
-        delivery: "answered",
-        connectionId: this.#connection.id,
-        rpcCode: code,
-        ...(data === undefined ? {} : { data: this.redactor.redactJson(data) }),
-      },
-    );
-  }
-
-  #sendError(pending: PendingRequest, error: unknown): McpRuntimeError {
-    if (error instanceof McpRuntimeError) return error;
-    const said = excerpt(error instanceof Error ? error.message : String(error), this.redactor);
-    return new McpRuntimeError(`${pending.what} of connection "${this.#connection.id}" could not be sent: ${said}`, {
-      code: "SESSION_LOST",
-      delivery: pending.sent ? "unknown" : "not-sent",
-      connectionId: this.#connection.id,
-    });
   }
 }

@@ -6,7 +6,7 @@
 import type { AuthRecord } from "../auth.ts";
 import { mcpAuthEnv } from "../auth.ts";
 import type { McpSourceConnection, StdioSourceTransport } from "../connection.ts";
-import { type Delivery, McpRuntimeError, ProcessError } from "../errors.ts";
+import type { Delivery, McpRuntimeError, ProcessError } from "../errors.ts";
 import { DEFAULT_LIMITS, limitOf } from "../limits.ts";
 import { excerpt, type Redactor, redactorFor } from "../secrets.ts";
 import { settledWithin, startTimer, type Timer } from "../timers.ts";
@@ -15,10 +15,11 @@ import { ownChild } from "./exit_hook.ts";
 import { MessageFramer } from "./framing.ts";
 import type { JsonRpcMessage, McpTransport, RequestId, TransportSendOptions } from "./message.ts";
 import type { TransportOptions } from "./mod.ts";
-import type { ExitStatus, ProcessHost, ServerProcess, SpawnRequest } from "./process.ts";
+import type { ProcessHost, ServerProcess, SpawnRequest } from "./process.ts";
 import { processHost } from "./process_host.ts";
 import { spawnError, spawnRequest, startupHint } from "./spawn.ts";
 import { StderrLines, StderrTail } from "./stderr_tail.ts";
+import { StdioErrors, type StdioPhase } from "./stdio_errors.ts";
 import { endProcessTree, type TerminateLimits } from "./terminate.ts";
 import { WriteQueue } from "./write_queue.ts";
 
@@ -48,6 +49,7 @@ export class StdioTransport implements McpTransport {
   readonly #auth: AuthRecord | null;
   readonly #options: TransportOptions;
   readonly #redactor: Redactor;
+  readonly #errors: StdioErrors;
   readonly #maxBytes: number;
   readonly #terminate: TerminateLimits;
   readonly #framer: MessageFramer;
@@ -90,6 +92,7 @@ export class StdioTransport implements McpTransport {
     this.#auth = auth;
     this.#options = options;
     this.#redactor = redactorFor(connection, auth);
+    this.#errors = new StdioErrors(connection.id, this.#redactor);
     this.#maxBytes = limitOf("maxMessageBytes", options.maxMessageBytes);
     this.#terminate = terminateLimits(options);
     this.#tail = new StderrTail(DEFAULT_LIMITS.stderrTailBytes, this.#redactor);
@@ -134,17 +137,15 @@ export class StdioTransport implements McpTransport {
     const text = JSON.stringify(message);
     if (text.length * 3 > this.#maxBytes) {
       const bytes = new TextEncoder().encode(text).length;
-      if (bytes > this.#maxBytes) return Promise.reject(this.#tooLarge("a message", `${bytes} bytes`, "not-sent"));
+      if (bytes > this.#maxBytes) {
+        return Promise.reject(this.#errors.tooLarge("a message", `${bytes} bytes`, this.#maxBytes, "not-sent"));
+      }
     }
     return this.#writes.push(text, "method" in message && "id" in message ? message.id : undefined, options?.onsent);
   }
 
   cancel(id: RequestId): void {
-    this.#writes.withdraw(id, () =>
-      new McpRuntimeError(`${this.#name}: request was withdrawn before it was written`, {
-        code: "CALL_TIMEOUT",
-        connectionId: this.#connection.id,
-      }));
+    this.#writes.withdraw(id, () => this.#errors.withdrawn());
   }
 
   setProtocolVersion(_version: string): void {
@@ -176,10 +177,7 @@ export class StdioTransport implements McpTransport {
     const host = processHost();
     if (host === undefined) {
       this.#state = "ended";
-      throw new McpRuntimeError(`${this.#name}: a stdio server needs Deno, Node or Bun`, {
-        code: "UNSUPPORTED",
-        connectionId: this.#connection.id,
-      });
+      throw this.#errors.unsupported();
     }
     try {
       const request = spawnRequest(host, this.#transport, mcpAuthEnv(this.#auth), this.#options);
@@ -210,7 +208,7 @@ export class StdioTransport implements McpTransport {
     this.#process = process;
     this.#disown = ownChild(host, process, request.ownGroup);
     if (this.#idle) process.unref();
-    process.exited.then((status) => this.#lose((tail) => this.#exitError(status, tail)));
+    process.exited.then((status) => this.#lose((tail) => this.#errors.exited(status, this.#phase, tail)));
     process.stdoutEnded.then(() => this.#breakPipe("stdout"));
   }
 
@@ -240,7 +238,8 @@ export class StdioTransport implements McpTransport {
   async #breakPipe(pipe: "stdin" | "stdout"): Promise<void> {
     if (this.#state !== "open" && this.#state !== "starting") return;
     if (await settledWithin(this.#process!.exited, BROKEN_PIPE_MS)) return;
-    await this.#lose((stderrTail) => this.#lostError(`closed its ${pipe}`, { code: null, signal: null }, stderrTail));
+    const status = { code: null, signal: null };
+    await this.#lose((tail) => this.#errors.lost(`closed its ${pipe}`, status, this.#phase, tail));
   }
 
   /** The one way in which this transport ends. */
@@ -283,15 +282,7 @@ export class StdioTransport implements McpTransport {
   #skip(line: string): void {
     if (line.trim() === "") return;
     this.#skippedLines++;
-    if (this.onerror === undefined) return;
-    const said = excerpt(line, this.#redactor);
-    this.#guarded(
-      this.onerror,
-      new McpRuntimeError(`${this.#name}: skipped a line of stdout that is no message: ${JSON.stringify(said)}`, {
-        code: "PROTOCOL_ERROR",
-        connectionId: this.#connection.id,
-      }),
-    );
+    if (this.onerror !== undefined) this.#guarded(this.onerror, this.#errors.skipped(line));
   }
 
   #giveUpMessage(prefix: string): void {
@@ -300,7 +291,8 @@ export class StdioTransport implements McpTransport {
       // The SDK's servers write the id last, so the end of the line tells it; but the line may have no end.
       this.#awaitingTrailingId = startTimer(() => this.#reportTrailingId(""), TRAILING_ID_MS);
     } else if (kind === "other") {
-      this.#guarded(this.onerror, this.#tooLarge("a request or notification of the server", "more", "unknown"));
+      const what = "a request or notification of the server";
+      this.#guarded(this.onerror, this.#errors.tooLarge(what, "more", this.#maxBytes, "unknown"));
     } else {
       this.#guardedRequestError(id);
     }
@@ -314,7 +306,7 @@ export class StdioTransport implements McpTransport {
   }
 
   #guardedRequestError(id: RequestId | undefined): void {
-    const error = this.#tooLarge("a message of the server", "more", "answered");
+    const error = this.#errors.tooLarge("a message of the server", "more", this.#maxBytes, "answered");
     this.#guarded(() => this.onrequesterror?.(id, error), undefined);
   }
 
@@ -334,43 +326,11 @@ export class StdioTransport implements McpTransport {
 
   #closedError(delivery: Delivery): McpRuntimeError {
     const what = this.#state === "new" ? "has not been started" : this.#state === "open" ? "is started" : "is closed";
-    return new McpRuntimeError(`${this.#name}: transport ${what}`, {
-      code: "SESSION_CLOSED",
-      delivery,
-      connectionId: this.#connection.id,
-    });
+    return this.#errors.closed(what, delivery);
   }
 
-  #tooLarge(what: string, size: string, delivery: Delivery): McpRuntimeError {
-    return new McpRuntimeError(`${this.#name}: ${what} is too large: ${size}, limit ${this.#maxBytes} bytes`, {
-      code: "MESSAGE_TOO_LARGE",
-      delivery,
-      connectionId: this.#connection.id,
-    });
-  }
-
-  #exitError(status: ExitStatus, stderrTail: string): ProcessError {
-    const how = status.signal === null ? `exited with code ${status.code}` : `was ended by ${status.signal}`;
-    return this.#lostError(how, status, stderrTail);
-  }
-
-  #lostError(how: string, status: ExitStatus, stderrTail: string): ProcessError {
-    const phase = !this.#ready ? "handshake" : this.#idle ? "idle" : "call";
-    const when = { handshake: "before its handshake was over", idle: "while idle", call: "during a call" }[phase];
-    const said = stderrTail === "" ? "" : `: ${excerpt(stderrTail.slice(-200), this.#redactor)}`;
-    return new ProcessError(`${this.#name}: server ${how} ${when}${said}`, {
-      code: this.#ready ? "SESSION_LOST" : "OPEN_FAILED",
-      delivery: this.#ready ? "unknown" : "not-sent",
-      connectionId: this.#connection.id,
-      phase,
-      exitCode: status.code,
-      signal: status.signal,
-      stderrTail,
-    });
-  }
-
-  get #name(): string {
-    return `connection "${this.#connection.id}"`;
+  get #phase(): StdioPhase {
+    return !this.#ready ? "handshake" : this.#idle ? "idle" : "call";
   }
 }
 

@@ -232,6 +232,11 @@ Deno.test("an answer that is written just before the exit counts, 50 of 50 (S14)
   }
 });
 
+Deno.test("an answer that is written after the exit, while stdout is still busy, counts (S14)", async () => {
+  await using session = await openFixture(fixtureConnection());
+  assertEquals(await session.call("exit-before-heir-answers"), "last words of the heir");
+});
+
 Deno.test("a server that exits during a call, or while idle, tells code and tail; the next call opens anew (S4)", async () => {
   const connection = fixtureConnection();
   const lost: string[] = [];
