@@ -231,8 +231,8 @@ export function isParsedConnection(value: unknown): value is McpSourceConnection
 function invalid(id: string | undefined, issue: z.core.$ZodIssue): McpRuntimeError {
   const path = issue.path.map(String);
   if (issue.code === "unrecognized_keys") path.push(shownKey(String(issue.keys[0])));
-  const field = path.join(".") || "connection";
-  const message = `${id === undefined ? "connection" : `connection ${quote(id)}`}: ${field} ${reason(issue)}`;
+  const about = id === undefined ? "connection" : `connection ${quote(id)}`;
+  const message = `${path.length === 0 ? about : `${about}: ${path.join(".")}`} ${reason(issue)}`;
   return new McpRuntimeError(message, {
     code: "CONNECTION_INVALID",
     ...(id === undefined ? {} : { connectionId: id }),

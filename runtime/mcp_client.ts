@@ -162,6 +162,11 @@ export class McpClient implements ToolClient, AsyncDisposable {
     return this.#transport.send({ jsonrpc: "2.0", method, ...(params === undefined ? {} : { params }) });
   }
 
+  /** Rejects every call that is open, each with whether it was sent, and takes no more. `close` is still to be called. */
+  abandon(error: McpRuntimeError): void {
+    this.#end(error);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

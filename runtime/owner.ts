@@ -258,7 +258,7 @@ export class SessionOwner {
     const reason = sessionError(this.connectionId, "SESSION_LOST", what, cause);
     this.#lose(reason, false);
     // A call that times out in the same moment is told so first: one that was lost may be sent again.
-    queueMicrotask(() => this.#lane.rejectRunning(reason));
+    queueMicrotask(() => this.#rejectRunning(reason));
   }
 
   #onIdle(): void {
@@ -300,7 +300,13 @@ export class SessionOwner {
 
   #rejectAll(error: McpRuntimeError): void {
     this.#lane.rejectQueued(this.#end ?? error);
-    this.#lane.rejectRunning(this.#end ?? error);
+    this.#rejectRunning(this.#end ?? error);
+  }
+
+  /** Our own client knows of each call whether it was sent; of any other nothing is known. */
+  #rejectRunning(error: McpRuntimeError): void {
+    if (this.#client instanceof McpClient) this.#client.abandon(error);
+    else this.#lane.rejectRunning(error);
   }
 
   /** Releases everything once no call is left; the way there may change from closing to lost meanwhile. */

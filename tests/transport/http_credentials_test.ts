@@ -435,3 +435,22 @@ Deno.test("credentials: a refresh that nobody waits for any more is aborted", as
   await stale.abort();
   assert(signal.aborted);
 });
+
+Deno.test("McpRuntimePool: abort during a credentials hook tells the call that it was not sent", async () => {
+  await using server = startServer();
+  const asked = Promise.withResolvers<void>();
+  let calls = 0;
+  const pool = poolWith({
+    credentials: () => {
+      if (++calls < 3) return {}; // initialize and initialized
+      asked.resolve();
+      return new Promise(() => {});
+    },
+  });
+  const call = failureOf(pool.callTool(connectionTo(server.url), null, "echo", {}));
+  await asked.promise;
+  await pool.abort(new Error("enough"));
+  const error = await call;
+  assertEquals([error.code, error.delivery], ["SESSION_CLOSED", "not-sent"]);
+  assertEquals(server.of("tools/call"), []);
+});
