@@ -276,7 +276,7 @@ for (const live of [false, true]) {
     pool((pool, value) => pool.getSession(connection, auth, asOptions(value))),
   );
   refuses(
-    `${call.replace("callTool", "closeConnection")} an id`,
+    `${call.replace("callTool", "closeConnection")} a wrong id`,
     "rejects",
     "INPUT_INVALID",
     rows("connectionId must be a non-empty string", undefined, null, 5, "", {}, [connection.id], connection),
