@@ -80,7 +80,9 @@ async function buildPages(): Promise<string[]> {
     }
     await Deno.writeTextFile(new URL(`${page.name}.html`, site), framed(page, toHtml(markdown, picture)));
   }
-  for (const name of names.filter((name) => /^[^/]+\.svg$/.test(name))) {
+  // Pictures, and the programs that pages lead to.
+  for (const name of names.filter((name) => /^([^/]+\.(svg|png)|examples\/.*)$/.test(name))) {
+    await Deno.mkdir(new URL(".", new URL(name, site)), { recursive: true });
     await Deno.copyFile(new URL(name, docs), new URL(name, site));
   }
   await Deno.copyFile(new URL("docs/site.css", import.meta.url), new URL("site.css", site));
@@ -90,7 +92,8 @@ async function buildPages(): Promise<string[]> {
 async function checkLinks(): Promise<string[]> {
   const files = await filesIn(site);
   const pages: HtmlPage[] = [];
-  for (const path of files.filter((path) => path.endsWith(".html"))) {
+  // An example's page has the links of the program that serves it.
+  for (const path of files.filter((path) => path.endsWith(".html") && !path.startsWith("examples/"))) {
     const url = new URL(path.split("/").map(encodeURIComponent).join("/"), site);
     pages.push({ path, html: await Deno.readTextFile(url) });
   }

@@ -9,8 +9,10 @@ import { hasRunningMember } from "./process_group.ts";
 
 type DenoApi = typeof Deno;
 
-/** One read: large enough for throughput, small enough to stay in the cache. */
+/** A read of a pipe that has much to say: large enough for throughput, small enough to stay in the cache. */
 const READ_BYTES = 64 * 1024;
+/** A read of any other pipe; each holds its buffer as long as the session lives, and most sessions are idle. */
+const FIRST_READ_BYTES = 4 * 1024;
 
 /**
  * The host on Deno.
@@ -201,13 +203,14 @@ class DenoProcess implements ServerProcess {
   async #read(stream: ReadableStream<Uint8Array>, onchunk: (chunk: Uint8Array) => void): Promise<void> {
     const reader = stream.getReader({ mode: "byob" });
     this.#readers.push(reader);
-    let buffer = new Uint8Array(READ_BYTES);
+    let buffer = new Uint8Array(FIRST_READ_BYTES);
     try {
       for (;;) {
         const { value, done } = await reader.read(buffer);
         if (done || value === undefined) return;
         onchunk(value);
-        buffer = new Uint8Array(value.buffer);
+        const full = value.length === value.buffer.byteLength;
+        buffer = full ? new Uint8Array(READ_BYTES) : new Uint8Array(value.buffer);
       }
     } catch {
       // The pipe was given up while it was read; what ended the process is told by its status.
