@@ -85,7 +85,7 @@ export class Comparison {
     for (let launch = 0; launch < launches; launch++) {
       await this.#withWorkers(["s", "h"], async (field) => {
         for (const [row, key, tool] of work) {
-          await this.#interleave(row, field, rounds, 2, { do: "calls", key, ...tool, budgetMs });
+          await this.#interleave(row, field, rounds, 8, { do: "calls", key, ...tool, budgetMs });
         }
       });
     }
