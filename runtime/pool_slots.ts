@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { McpRuntimeError } from "./errors.ts";
 import { Slot, type SlotHost } from "./slot.ts";
 
 /** Keys whose sessions are gone are remembered for their generation and backoff, but not for ever. */
@@ -33,12 +32,8 @@ export class PoolSlots implements Iterable<Slot> {
    * @param connectionId id of the connection
    * @param scope who shares the session
    * @returns the slot
-   * @throws {McpRuntimeError} `INPUT_INVALID` for a scope that is no string
    */
   get(connectionId: string, scope: string | undefined): Slot {
-    if (scope !== undefined && typeof scope !== "string") {
-      throw new McpRuntimeError(`scope must be a string: ${typeof scope}`, { code: "INPUT_INVALID", connectionId });
-    }
     const key = scope === undefined ? connectionId : `${connectionId}\0${scope}`;
     let slot = this.#active.get(key) ?? this.#retired.get(key);
     if (!slot) {
