@@ -26,6 +26,11 @@ const KINDS = {
     (value) => isObject(value) && isFunction(value.callTool) && isFunction(value.close),
     "an object with callTool and close",
   ],
+  pool: [
+    (value) => isObject(value) && isFunction(value.closeAll) && isFunction(value.abort),
+    "an object with closeAll and abort",
+  ],
+  oauthProvider: [(value) => isObject(value) && isFunction(value.tokens), "an object with tokens"],
   clientInfo: [
     (value) => isObject(value) && isString(value.name) && isString(value.version),
     "an object with name and version",
@@ -46,6 +51,7 @@ const KINDS = {
     (value) => value === "tail" || value === "inherit" || isFunction(value),
     '"tail", "inherit" or a function',
   ],
+  names: [(value) => isListOf(value, isString), "an array of names"],
   texts: [
     (value) => isListOf(value, (text) => isString(text) || text instanceof RegExp),
     "an array of strings and regular expressions",

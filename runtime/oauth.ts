@@ -6,6 +6,7 @@
  * @module
  */
 import { type AuthChallenge, AuthRejectedError, McpRuntimeError } from "./errors.ts";
+import { checkOptions, checkValue } from "./input.ts";
 import { guardedFetch, targetProblem } from "./oauth/guarded_fetch.ts";
 import type { FetchLike } from "./oauth/guarded_fetch.ts";
 import type { OAuthProviderLike, OAuthTokensLike } from "./oauth/provider.ts";
@@ -63,6 +64,7 @@ interface Attempt {
  * @param provider keeps tokens, client and verifier; one for each server and user
  * @param options server URL and fetch
  * @returns the hook, for `credentials` of a factory or transport
+ * @throws {McpRuntimeError} `INPUT_INVALID` for a provider or an option of a wrong kind
  *
  * @example
  * ```ts
@@ -90,6 +92,8 @@ interface Attempt {
  * ```
  */
 export function oauthCredentials(provider: OAuthProviderLike, options: OAuthCredentialsOptions = {}): OAuthCredentials {
+  checkValue("provider", provider, "oauthProvider");
+  checkOptions(options, { serverUrl: "string", fetch: "function" });
   const client = new OAuthClient(provider, options);
   const hook = (request: CredentialsRequest) => client.headers(request);
   return Object.assign(hook, { finish: (authorizationCode: string) => client.finish(authorizationCode) });

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOptions, checkValue } from "./input.ts";
 
 /** What can be closed on a signal; a `McpRuntimePool` is one. */
 export interface Closable {
@@ -36,6 +37,7 @@ const NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUI
  * @param pool the pool
  * @param options which signals, and whether to exit
  * @returns takes the listeners away again
+ * @throws {McpRuntimeError} `INPUT_INVALID` for a pool or an option of a wrong kind
  *
  * @example
  * ```ts
@@ -48,6 +50,8 @@ const NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUI
  * ```
  */
 export function closeOnSignals(pool: Closable, options: CloseOnSignalsOptions = {}): () => void {
+  checkValue("pool", pool, "pool");
+  checkOptions(options, { signals: "names", exit: "boolean" });
   const process = (globalThis as { process?: NodeProcess }).process;
   if (typeof process?.on !== "function") return () => {};
   const signals = options.signals ?? (process.platform === "win32" ? ["SIGINT"] : ["SIGINT", "SIGTERM"]);

@@ -7,6 +7,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import {
   type AuthRecord,
   type CallToolOptions,
+  closeOnSignals,
   connectionRuntimeFingerprint,
   connectionsFromMcpServers,
   createTransport,
@@ -20,6 +21,7 @@ import {
   PersistentSessionFactory,
   type SessionFactory,
 } from "../mod.ts";
+import { oauthCredentials, type OAuthProviderLike } from "../runtime/oauth.ts";
 import { openTelemetry } from "../runtime/telemetry.ts";
 import { FakeMcpServer } from "../runtime/testing.ts";
 
@@ -492,6 +494,32 @@ refuses("FakeMcpServer: a wrong option", "throws", "INPUT_INVALID", [
   ...option("protocolVersion", "a string", null, 5),
   [{ tools: { echo: { text: SECRET } } }, "tools.echo must be a function: object"],
 ], () => ({ knock: (value) => new FakeMcpServer(value as { openDelayMs: number }) }));
+
+refuses(
+  "oauthCredentials: a wrong provider",
+  "throws",
+  "INPUT_INVALID",
+  rows("provider must be an object with tokens", undefined, null, SECRET, {}, fail),
+  () => ({ knock: (value) => oauthCredentials(value as OAuthProviderLike) }),
+);
+refuses("oauthCredentials: a wrong option", "throws", "INPUT_INVALID", [
+  ...NO_OPTIONS,
+  ...option("serverUrl", "a string", null, new URL("https://example.com")),
+  ...option("fetch", "a function", ...NO_FUNCTIONS),
+], () => ({ knock: (value) => oauthCredentials({ tokens: fail } as unknown as OAuthProviderLike, value as object) }));
+
+refuses(
+  "closeOnSignals: a wrong pool",
+  "throws",
+  "INPUT_INVALID",
+  rows("pool must be an object with closeAll and abort", undefined, null, SECRET, {}, McpRuntimePool),
+  () => ({ knock: (value) => closeOnSignals(value as McpRuntimePool) }),
+);
+refuses("closeOnSignals: a wrong option", "throws", "INPUT_INVALID", [
+  ...NO_OPTIONS,
+  ...option("signals", "an array of names", null, "SIGINT", [2]),
+  ...option("exit", "a boolean", null, 0),
+], () => ({ knock: (value) => closeOnSignals(new McpRuntimePool(), value as object) }));
 
 Deno.test("createTransport: user info with odd percent signs or beyond Latin-1 is taken all the same", () => {
   const url = `https://%zz:${SECRET}é€@example.com`;
