@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Browser, chromium } from "npm:playwright-core@1.65.1";
+import { type Browser, chromium, type Page } from "npm:playwright-core@1.65.1";
 import { type Script, startServer, type TestServer } from "../fixtures/http/server.ts";
 import { bundle, bundleOfPackage } from "./bundle.ts";
 import type { PageReport } from "./page.ts";
@@ -68,14 +68,9 @@ export async function openPage(
   await using site = startSite(files, new URL(query.url).origin);
   const origin = `http://127.0.0.1:${site.addr.port}`;
   const context = await browser.newContext();
-  const consoleErrors: string[] = [];
   try {
     const page = await context.newPage();
-    page.on("pageerror", (error) => void consoleErrors.push(String(error)));
-    page.on("console", (message) => {
-      const text = message.text();
-      if (message.type() === "error" && !isOfBrowser(text)) consoleErrors.push(text);
-    });
+    const consoleErrors = watchErrors(page);
     await page.goto(`${origin}/?${new URLSearchParams(query)}`);
     const output = page.locator("output:not(:empty)");
     const text = await output.textContent({ timeout: PAGE_MS }).catch((error) => {
@@ -87,7 +82,22 @@ export async function openPage(
   }
 }
 
-const isOfBrowser = (text: string) => /^(Failed to load resource|Access to fetch at)/.test(text);
+/**
+ * Keeps what a page writes to the console as errors, and what it throws, but for failed requests, of which the browser
+ * itself tells.
+ *
+ * @param page a page that has not been opened yet
+ * @returns the errors so far, and those to come
+ */
+export function watchErrors(page: Page): string[] {
+  const errors: string[] = [];
+  page.on("pageerror", (error) => void errors.push(String(error)));
+  page.on("console", (message) => {
+    const text = message.text();
+    if (message.type() === "error" && !/^(Failed to load resource|Access to fetch at)/.test(text)) errors.push(text);
+  });
+  return errors;
+}
 
 /** CORS headers of a server that lets every page use it. */
 export const OPEN_CORS: Record<string, string> = {

@@ -11,7 +11,7 @@ const { code } = await new Deno.Command(Deno.execPath(), {
     "--allow-all",
     `--config=${pathOf("../../deno.json")}`,
     `--junit-path=${junit}`,
-    ...["suite.ts", "workers.ts"].map(pathOf),
+    ...["suite.ts", "example.ts", "workers.ts"].map(pathOf),
   ],
   stdout: "inherit",
   stderr: "inherit",

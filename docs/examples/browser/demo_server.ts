@@ -40,8 +40,8 @@ function newServer(): McpServer {
     { inputSchema: { to: z.number().int().min(1).max(100), everyMs: z.number().min(0).max(5_000).default(500) } },
     async ({ to, everyMs }, { signal, sendNotification, _meta }) => {
       for (let progress = 1; progress <= to && !signal.aborted; progress++) {
-        await new Promise((resolve) => setTimeout(resolve, everyMs));
-        if (_meta?.progressToken === undefined) continue;
+        await pause(everyMs, signal);
+        if (signal.aborted || _meta?.progressToken === undefined) continue;
         const params = { progressToken: _meta.progressToken, progress, total: to, message: `counted ${progress}` };
         await sendNotification({ method: "notifications/progress", params });
       }
@@ -53,6 +53,19 @@ function newServer(): McpServer {
     content: [{ type: "text", text: "this tool always fails" }],
   }));
   return server;
+}
+
+/** Waits, or returns early when the call is cancelled. */
+function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, durationMs);
+    signal.addEventListener("abort", done);
+  });
 }
 
 /** The running server. */

@@ -30,7 +30,7 @@ function onEvent(event) {
   line.textContent = eventWords(event);
   $("events").prepend(line);
   while ($("events").childElementCount > MAX_EVENTS) $("events").lastElementChild.remove();
-  queueMicrotask(showSession); // Events are told at once, the pool's listing follows.
+  setTimeout(showSession); // Events are told at once, the pool's listing follows.
 }
 
 function showSession() {
