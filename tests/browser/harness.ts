@@ -31,7 +31,7 @@ export async function siteFiles(): Promise<Record<string, string>> {
   };
 }
 
-/** The site: every page of it is the same, under a policy that lets it reach one server. */
+/** The site: every page of it is the same, under a policy that lets it reach one origin. */
 function startSite(files: Record<string, string>, allowed: string) {
   const html = '<!DOCTYPE html><meta charset="utf-8"><title>test</title><output></output>' +
     '<script type="module" src="/page.js"></script>';
@@ -59,13 +59,15 @@ export interface PageOutcome extends PageReport {
  * @param browser the browser
  * @param files the site's files
  * @param query what the page does; `url` is the server's
+ * @param allowed the origin that the page's policy lets it reach; default the server's
  */
 export async function openPage(
   browser: Browser,
   files: Record<string, string>,
   query: Record<string, string>,
+  allowed = new URL(query.url).origin,
 ): Promise<PageOutcome> {
-  await using site = startSite(files, new URL(query.url).origin);
+  await using site = startSite(files, allowed);
   const origin = `http://127.0.0.1:${site.addr.port}`;
   const context = await browser.newContext();
   try {

@@ -162,6 +162,24 @@ for (
   });
 }
 
+Deno.test("page: a server that asks a preflight for credentials: the error says that OPTIONS needs 2xx", async () => {
+  const refused = () => new Response(null, { status: 401, headers: OPEN_CORS });
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, refused);
+  const { error } = await open({ scenario: "calls", url: `http://127.0.0.1:${server.addr.port}/mcp` });
+  assertEquals([error?.code, error?.delivery], ["OPEN_FAILED", "not-sent"]);
+  assertStringIncludes(String(error?.message), "those to OPTIONS a status of 2xx");
+});
+
+Deno.test("page: a server that the page's own policy forbids: the error names the policy", async () => {
+  await using server = startCorsServer();
+  const query = { scenario: "calls", url: server.url };
+  const { violations, error } = await openPage(browser, files, query, "https://other.example");
+  assertEquals(new Set(violations), new Set([`connect-src ${server.url}`]));
+  assertEquals([error?.code, error?.delivery], ["OPEN_FAILED", "not-sent"]);
+  assertStringIncludes(String(error?.message), "the page's Content-Security-Policy allows it");
+  assertEquals(server.seen.length, 0);
+});
+
 for (const status of [302, 307]) {
   Deno.test(`page: a redirect with ${status} is refused with a message of its own, and nothing follows it`, async () => {
     const redirect = () => new Response(null, { status, headers: { location: "/moved" } });
