@@ -13,8 +13,8 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import type { Page } from "npm:playwright-core@1.65.1";
-import { events } from "../fixtures/http/server.ts";
-import { startChromium, startCorsServer, watchErrors } from "./harness.ts";
+import { events, type Script } from "../fixtures/http/server.ts";
+import { OPEN_CORS, startChromium, startCorsServer, watchErrors } from "./harness.ts";
 
 /** Starts the task as a reader does, and waits for the addresses that it prints. */
 async function startTask() {
@@ -239,6 +239,24 @@ Deno.test("example page: closing the session ends it at the server, and the next
     assertEquals(server.of("DELETE").length, 1);
     await call(page, {});
     await textOf(page, "#status", /session 2/);
+  });
+});
+
+Deno.test("example page: a tab that is closed says goodbye, as far as the browser lets it", async () => {
+  const left = Promise.withResolvers<void>();
+  const script: Script = {
+    request(seen) {
+      if (seen.method === "DELETE") left.resolve();
+      return undefined;
+    },
+  };
+  // The preflight is remembered: there is no time for another.
+  await using server = startCorsServer(script, { ...OPEN_CORS, "access-control-max-age": "600" });
+  await withPage(async (page) => {
+    await call(page, { url: server.url });
+    await textOf(page, "#status", /session 1/);
+    await page.close();
+    await left.promise;
   });
 });
 
