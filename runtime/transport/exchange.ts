@@ -46,6 +46,8 @@ export class Exchange {
   readonly #options: TransportSendOptions;
   #state: "unsent" | "sent" | "answered" | "cancelled" | "closed" = "unsent";
   #resumption: Resumption | undefined;
+  /** Whether the server has begun to work on the request, as far as it shows: no refusal undoes that. */
+  #begun = false;
 
   /**
    * @param host the transport
@@ -204,6 +206,7 @@ export class Exchange {
       const failure = await this.#readStream(stream, resumption);
       if (this.#state !== "sent") return;
       stream = await resumption.next(failure);
+      this.#begun = true;
     }
   }
 
@@ -243,14 +246,17 @@ export class Exchange {
     const mine = !("method" in message) && this.#isMine(message);
     if (mine && "error" in message && this.#host.hasSession) this.#checkSession(message.error);
     if (mine) this.#state = "answered";
-    else this.#resumption?.onMessage();
+    else {
+      this.#begun = true;
+      this.#resumption?.onMessage();
+    }
     this.#host.onMessage("error" in message ? this.#host.failures.cleaned(message) : message);
   }
 
   #checkSession(error: unknown): void {
     if (!errorSaysSessionUnknown(error, this.#host.sessionUnknownTexts)) return;
     this.#host.onSessionUnknown();
-    throw this.#host.failures.sessionUnknown(200);
+    throw this.#host.failures.sessionUnknown(200, this.#begun ? "unknown" : "not-sent");
   }
 
   /** Some servers return the id as text. */

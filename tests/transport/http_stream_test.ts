@@ -222,6 +222,32 @@ Deno.test("HttpTransport: sequential event answers reuse the connection", async 
   assertLess(new Set(server.seen.map(({ connection }) => connection)).size, 4);
 });
 
+const forgotten = (call: Seen) => {
+  const error = { code: -32001, message: "Session terminated" };
+  return `data: ${JSON.stringify({ jsonrpc: "2.0", id: call.message.id, error })}\n\n`;
+};
+const BEGUN: Record<string, () => ReturnType<typeof startServer>> = {
+  "after its progress": () => {
+    const token = (call: Seen) => (call.message.params as { _meta: { progressToken: number } })._meta.progressToken;
+    const report = (call: Seen) => ({
+      method: "notifications/progress",
+      params: { progressToken: token(call), progress: 1 },
+    });
+    const data = (call: Seen) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...report(call) })}\n\n`;
+    return startServer({ call: (call) => events([data(call), forgotten(call)]) });
+  },
+  "on a resumed stream": () => resumable(["retry: 1\nid: 7\ndata:\n\n"], (_, call) => events([forgotten(call)])),
+};
+for (const [when, start] of Object.entries(BEGUN)) {
+  Deno.test(`H15 HttpTransport: a call whose session ends ${when} may have run and is not sent again`, async () => {
+    await using server = start();
+    await using pool = new McpRuntimePool();
+    const error = await failureOf(pool.callTool(connectionTo(server.url), null, "commit", {}));
+    assertEquals([error.code, error.delivery], ["SESSION_LOST", "unknown"]);
+    assertEquals(server.of("tools/call").length, 1);
+  });
+}
+
 for (
   const [name, feed] of [
     ["LF", "event: message\ndata: DATA\n\n"],
