@@ -272,10 +272,13 @@ function codesOf(error: unknown): string[] {
  * before the request is written. A request that failed later says `client error (SendRequest)`.
  */
 function isNotConnected(error: unknown): boolean {
-  if (codesOf(error).some((code) => NOT_CONNECTED.has(code))) return true;
-  for (let i = 0; i < 4 && error instanceof Error; i++) {
-    if (/: client error \(Connect\)(?::|$)/.test(error.message)) return true;
-    error = error.cause;
+  for (let i = 0; i < 4 && typeof error === "object" && error !== null; i++) {
+    const { code, syscall, message, cause } = error as Record<string, unknown>;
+    // Node: an established connection may break with the same codes (`read EHOSTUNREACH`), after the request was written.
+    const later = syscall !== undefined && syscall !== "connect" && syscall !== "getaddrinfo";
+    if (NOT_CONNECTED.has(code as string) && !later) return true;
+    if (/: client error \(Connect\)(?::|$)/.test(String(message))) return true;
+    error = cause;
   }
   return false;
 }

@@ -46,6 +46,27 @@ Deno.test("HttpTransport: a call whose server is gone is not-sent", async () => 
   await pool.closeAll();
 });
 
+const NODE_FAILURES: [syscall: string, delivery: string, runs: number][] = [["connect", "not-sent", 0], [
+  "read",
+  "unknown",
+  1,
+]];
+for (const [syscall, delivery, runs] of NODE_FAILURES) {
+  Deno.test(`HttpTransport: a host that cannot be reached any more at ${syscall} is told ${delivery}`, async () => {
+    await using server = startServer();
+    const fetch = async (input: string, init: RequestInit) => {
+      if (server.of("notifications/initialized").length === 0 || !init.body) return await globalThis.fetch(input, init);
+      // A read fails once the request is out; a connect before.
+      if (syscall === "read") await (await globalThis.fetch(input, init)).body?.cancel();
+      const cause = Object.assign(new Error(`${syscall} EHOSTUNREACH`), { code: "EHOSTUNREACH", syscall });
+      throw new TypeError("fetch failed", { cause });
+    };
+    await using pool = new McpRuntimePool(new PersistentSessionFactory({ fetch }));
+    const error = await failureOf(pool.callTool(connectionTo(server.url), null, "commit", {}));
+    assertEquals([error.code, error.delivery, server.of("tools/call").length], ["HTTP_ERROR", delivery, runs]);
+  });
+}
+
 Deno.test("HttpTransport: every request body is a Blob, and one POST carries one message", async () => {
   await using server = startServer();
   const bodies: unknown[] = [];
