@@ -276,7 +276,10 @@ export class McpClient implements ToolClient, AsyncDisposable {
     clearTimeout(this.#unrefTimer);
     this.#clocks.stop();
     for (const pending of [...this.#pending.values()]) {
-      this.#settle(pending)?.reject(error.withDelivery(pending.sent ? "unknown" : "not-sent"));
+      if (!this.#settle(pending)) continue;
+      // The transport closes some turns later; until then it must not send what was told as not sent.
+      if (!pending.sent) this.#transport.cancel?.(pending.id);
+      pending.reject(error.withDelivery(pending.sent ? "unknown" : "not-sent"));
     }
   }
 

@@ -8,6 +8,7 @@ import {
 } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { McpRuntimeError, McpTimeoutError, RpcError } from "../runtime/errors.ts";
+import { McpClient } from "../runtime/mcp_client.ts";
 import { countingSignal } from "./fakes/counting_signal.ts";
 import { openScripted, settle } from "./fakes/open_scripted.ts";
 
@@ -224,6 +225,18 @@ Deno.test("P10 client: one signal for 1,000 calls: no listener stays, and aborti
   const sent = transport.sent.length;
   abort();
   assertEquals(transport.sent.length, sent);
+  await client.close();
+});
+
+Deno.test("client: a call that is told not sent as its session is given up is taken out of the transport at once", async () => {
+  const { client, transport } = await openScripted();
+  const sent = client.callTool("sent", {}).catch((error) => error);
+  transport.stalled = true;
+  const unsent = client.callTool("unsent", {}).catch((error) => error);
+  assertInstanceOf(client, McpClient);
+  client.abandon(new McpRuntimeError("aborted", { code: "SESSION_CLOSED" }));
+  assertEquals(transport.cancelled, [2]);
+  assertEquals([(await sent).delivery, (await unsent).delivery], ["unknown", "not-sent"]);
   await client.close();
 });
 
