@@ -4,8 +4,8 @@
  * @module
  */
 import { McpRuntimeError, McpTimeoutError, RpcError } from "./errors.ts";
+import { isPlainObject } from "./json.ts";
 import { excerpt, type Redactor } from "./secrets.ts";
-import type { JsonRpcErrorResponse } from "./transport/message.ts";
 
 /** A request, for the messages of its errors. */
 export interface FailingRequest {
@@ -39,15 +39,16 @@ export class RequestErrors {
     });
   }
 
-  /** The server answered with an error of JSON-RPC. */
-  rpc(request: FailingRequest, error: JsonRpcErrorResponse["error"] | undefined): RpcError {
-    const { code = 0, message = "", data } = (error ?? {}) as Partial<JsonRpcErrorResponse["error"]>;
-    const said = excerpt(String(message), this.#redactor, 500);
-    return new RpcError(`${this.#name(request)} was answered with error ${code}: ${said}`, {
+  /** The server answered with an error of JSON-RPC; its parts may be of any kind, whatever the protocol says. */
+  rpc(request: FailingRequest, error: unknown): RpcError {
+    const { code, message = "", data } = isPlainObject(error) ? error : { message: error };
+    const shownCode = excerpt(textOf(code ?? "without a code"), this.#redactor, 40);
+    const said = excerpt(textOf(message), this.#redactor, 500);
+    return new RpcError(`${this.#name(request)} was answered with error ${shownCode}: ${said}`, {
       code: "PROTOCOL_ERROR",
       delivery: "answered",
       connectionId: this.#connectionId,
-      rpcCode: code,
+      rpcCode: typeof code === "number" ? code : 0,
       ...(data === undefined ? {} : { data: this.#redactor.redactJson(data) }),
     });
   }
@@ -66,6 +67,10 @@ export class RequestErrors {
   #name({ what }: FailingRequest): string {
     return `${what} of connection "${this.#connectionId}"`;
   }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function deliveryOf({ sent }: FailingRequest): "unknown" | "not-sent" {

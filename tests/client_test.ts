@@ -195,6 +195,25 @@ Deno.test("P9 client: abort and timeout of a call that was not written: no cance
   await client.close();
 });
 
+const ODD_ERRORS: [error: unknown, said: string][] = [
+  [{ code: `key-of-the-scripted ${"x".repeat(9_000)}`, message: "no" }, `error [redacted] ${"x".repeat(29)}…: no`],
+  [{ code: { a: 1 }, message: { why: "key-of-the-scripted" } }, 'error {"a":1}: {"why":"[redacted]"}'],
+  ["no key-of-the-scripted", "error without a code: no [redacted]"],
+  [null, "error without a code: null"],
+  [{}, "error without a code: "],
+];
+for (const [error, said] of ODD_ERRORS) {
+  Deno.test(`client: an error of an odd shape is told bounded and without secrets: ${said.slice(0, 40)}`, async () => {
+    const { client, transport } = await openScripted();
+    const call = assertRejects(() => client.callTool("a", {}), RpcError);
+    transport.receive({ id: 1, error });
+    const { message, rpcCode, delivery } = await call;
+    assertStringIncludes(message, said);
+    assertEquals([rpcCode, delivery], [0, "answered"]);
+    await client.close();
+  });
+}
+
 Deno.test("client: a signal that is aborted already sends nothing", async () => {
   const { client, transport } = await openScripted();
   const reason = new Error("before");
