@@ -202,9 +202,14 @@ export class McpClient implements ToolClient, AsyncDisposable {
     const pending = new PendingRequest(id, what, this.#transport.cancel === undefined, options, resolve, reject);
     this.#pending.set(id, pending);
     if (!this.#referenced) this.#reference(true);
-    this.#transport.send({ jsonrpc: "2.0", id, method, params }, pending)
-      .catch((error) => this.#settle(pending)?.reject(this.#errors.send(pending, error)));
-    return pending;
+    const onFailed = (error: unknown) => this.#settle(pending)?.reject(this.#errors.send(pending, error));
+    try {
+      this.#transport.send({ jsonrpc: "2.0", id, method, params }, pending).catch(onFailed);
+    } catch (error) {
+      onFailed(error);
+    }
+    // A transport that is not ours may throw, or answer before it returns.
+    return this.#pending.has(id) ? pending : undefined;
   }
 
   #onMessage(message: JsonRpcMessage): void {

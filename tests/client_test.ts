@@ -355,6 +355,27 @@ Deno.test("client: a send that fails rejects its call: our error as it is, a for
   await client.close();
 });
 
+Deno.test("client: a transport that throws or answers within send settles its call, and nothing of it is left", async () => {
+  using time = new FakeTime();
+  const { client, transport } = await openScripted();
+  const { signal, listeners } = countingSignal();
+  const kept: boolean[] = [];
+  Object.assign(transport, { ref: () => kept.push(true), unref: () => kept.push(false) });
+  transport.send = () => {
+    throw new TypeError("broken");
+  };
+  const error = await assertRejects(() => client.callTool("a", {}, { signal }), McpRuntimeError);
+  assertEquals([error.code, error.delivery], ["SESSION_LOST", "not-sent"]);
+  transport.send = (message) => {
+    if ("id" in message) transport.receive({ id: message.id, result: OK });
+    return Promise.resolve();
+  };
+  assertEquals(await client.callTool("a", {}, { signal }), OK);
+  await time.tickAsync(100);
+  assertEquals([kept.at(-1), listeners()], [false, 0]);
+  await client.close();
+});
+
 Deno.test("P19 client: what JSON cannot carry is refused before anything is sent, naming the path", async () => {
   const { client, transport } = await openScripted();
   const cycle: Record<string, unknown> = {};
