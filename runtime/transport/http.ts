@@ -145,7 +145,7 @@ export class HttpTransport implements McpTransport {
     const done = this.#requester.send(request).then(discard);
     if (await settledWithin(done, this.#closeTimeoutMs)) return;
     controller.abort();
-    await done.catch(() => {}); // Rejects at once, with the abort.
+    await settledWithin(done, END_GRACE_MS); // Rejects at once, unless an injected fetch ignores its signal.
   }
 
   #makeHost(options: TransportOptions): ExchangeHost {

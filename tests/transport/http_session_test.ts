@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
+import { deadline } from "@std/async";
 import { openMcpSession } from "../../runtime/client.ts";
 import { PersistentSessionFactory } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
@@ -106,6 +107,14 @@ for (const how of ["close", "replace", "evict"] as const) {
     });
   }
 }
+
+Deno.test("H3 HttpTransport: close resolves although an injected fetch ignores its signal", async () => {
+  await using server = startServer();
+  const fetch = (input: string, init: RequestInit) =>
+    init.method === "DELETE" ? new Promise<Response>(() => {}) : globalThis.fetch(input, init);
+  const session = await openMcpSession(connectionTo(server.url), null, { fetch, closeTimeoutMs: 50 });
+  await deadline(session.close(), 5_000);
+});
 
 Deno.test("H3 HttpTransport: a session that the server forgot gets no DELETE", async () => {
   await using server = startServer();
