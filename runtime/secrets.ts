@@ -80,8 +80,18 @@ export function redactorFor(
     addUrlSecrets(values, transport.url);
   }
   addStrings(values, auth?.payload);
-  for (const value of [...values]) addHeaderParts(values, value);
+  for (const value of [...values]) {
+    addHeaderParts(values, value);
+    addLines(values, value);
+  }
   return new Redactor(values);
+}
+
+/** Of a key or certificate in several lines each is secret: stderr is handed on line by line, and line ends change. */
+function addLines(values: Set<string>, value: string): void {
+  // Variables often hold them in one line, with `\n` written out.
+  const lines = value.split(/[\r\n]+|\\n/);
+  if (lines.length > 1) { for (const line of lines) values.add(line.trim()); }
 }
 
 /** Of `Bearer abc` and `Basic abc` the credentials alone are secret too. */

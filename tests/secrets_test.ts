@@ -47,6 +47,15 @@ Deno.test("redactorFor: env of a stdio connection and every text of the auth pay
   );
 });
 
+for (const [form, lineEnd] of [["line breaks", "\n"], ["line breaks written out", "\\n"]]) {
+  Deno.test(`redactorFor: each line of a value with ${form}`, () => {
+    const env = { PEM: ["-----BEGIN KEY-----", "bGluZS1vbmU", "bGluZS10d28", "end"].join(lineEnd) };
+    const transport = { kind: "stdio" as const, command: "c", env };
+    const redactor = redactorFor({ id: "a.b", provider: "a", account: "b", transport }, null);
+    assertEquals(redactor.redact("read bGluZS1vbmU\r\nbGluZS10d28\r\nend"), "read [redacted]\r\n[redacted]\r\nend");
+  });
+}
+
 Deno.test("redactorFor: headers, their credentials alone, user info in every form, the query", () => {
   const redactor = redactorFor({
     id: "a.b",
