@@ -59,7 +59,10 @@ export class AcceptedCall implements QueueNode<AcceptedCall> {
 
   /** What a listener hears when it settles. */
   settledEvent(result: ToolCallResult | undefined, failure: unknown): OwnEvent {
-    const known = failure instanceof McpRuntimeError ? failure : undefined;
+    const { signal } = this.options;
+    // A caller may give a failure of another call as its reason.
+    const aborted = signal?.aborted && failure === signal.reason;
+    const known = !aborted && failure instanceof McpRuntimeError ? failure : undefined;
     return {
       type: "call-settled",
       toolName: this.toolName,

@@ -106,7 +106,8 @@ export class PoolCall implements CallTracker {
  * @returns true for one more attempt
  */
 export function mayResend(call: PoolCall, error: unknown): boolean {
-  const { retry = "if-unsent", expectGeneration } = call.options;
+  const { retry = "if-unsent", expectGeneration, signal } = call.options;
+  if (signal?.aborted && error === signal.reason) return false; // It may be the failure of another call.
   if (call.attempt > 1 || retry === "never" || expectGeneration !== undefined) return false;
   if (!(error instanceof McpRuntimeError)) return false;
   if (error.code !== "SESSION_LOST" && error.code !== "HTTP_ERROR") return false;

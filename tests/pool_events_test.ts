@@ -30,6 +30,20 @@ Deno.test("RuntimeEvent: the life of a session and its calls, in order, each wit
   await finish();
 });
 
+Deno.test("RuntimeEvent: a call that is given up for the failure of another is ABORTED and not sent again", async () => {
+  const { pool, finish, events, server } = harness();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const call = pool.callTool(a, null, "never", {}, { signal, retry: "idempotent" }).catch((error) => error);
+  await settle();
+  const reason = new McpRuntimeError("another call failed", { code: "SESSION_LOST", delivery: "unknown" });
+  controller.abort(reason);
+  assertEquals(await call, reason);
+  const { code, delivery } = events.find(({ type }) => type === "call-settled") as { code?: string; delivery?: string };
+  assertEquals([code, delivery, server.calls.length], ["ABORTED", "unknown", 1]);
+  await finish();
+});
+
 Deno.test("RuntimeEvent: session-open-failed has the error, call-settled the outcome, code and delivery", async () => {
   const { pool, finish, events, server } = harness();
   server.refuseOpenings = "not today";
