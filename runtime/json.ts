@@ -98,6 +98,21 @@ export function frozenCopy<T>(value: T): T {
 }
 
 /**
+ * A value that {@linkcode assertJson} has passed, as JSON text.
+ *
+ * @param value a JSON value
+ * @returns its text; `undefined` when that is longer than a string of this runtime can be
+ */
+export function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/**
  * JSON with sorted keys and without spaces: equal values give equal text, whatever the order of their keys.
  *
  * @param value a JSON value

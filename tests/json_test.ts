@@ -2,7 +2,7 @@ import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals, assert
 import fc from "fast-check";
 import { runInNewContext } from "node:vm";
 import { McpRuntimeError } from "../runtime/errors.ts";
-import { assertJson, canonicalJson, frozenCopy, isPlainObject } from "../runtime/json.ts";
+import { assertJson, canonicalJson, frozenCopy, isPlainObject, jsonText } from "../runtime/json.ts";
 
 Deno.test("isPlainObject: literals, null prototypes and objects of another realm; no arrays, no instances", () => {
   for (const yes of [{}, Object.create(null), runInNewContext("({ a: 1 })"), JSON.parse('{"__proto__": 1}')]) {
@@ -66,6 +66,13 @@ Deno.test("frozenCopy: an own __proto__ key stays data", () => {
   assertEquals(Object.keys(copy.a), ["__proto__"]);
   assertStrictEquals(Object.getPrototypeOf(copy.a), Object.prototype);
   assertEquals(copy.a.admin, undefined);
+});
+
+Deno.test("jsonText: undefined for what is longer than a string can be, which is no reason to end a session", () => {
+  // As V8 does at 512 MiB, which is too much for a test.
+  const tooLong = { toJSON: () => "x".repeat(2 ** 30) };
+  assertEquals(jsonText(tooLong), undefined);
+  assertEquals(jsonText({ a: [1, undefined, "é"] }), '{"a":[1,null,"é"]}');
 });
 
 Deno.test("canonicalJson: is JSON, and does not depend on the order of keys (property)", () => {

@@ -6,6 +6,7 @@
 import type { AuthRecord } from "../auth.ts";
 import type { HttpSourceTransport, McpSourceConnection } from "../connection.ts";
 import { printAsJson } from "../inspect.ts";
+import { jsonText } from "../json.ts";
 import { limitOf } from "../limits.ts";
 import { shortId } from "../secrets.ts";
 import { settledWithin, startTimer, type Timer } from "../timers.ts";
@@ -103,8 +104,11 @@ export class HttpTransport implements McpTransport {
 
   async send(message: JsonRpcMessage, options: TransportSendOptions = {}): Promise<void> {
     if (this.#state !== "open") throw this.#failures.closed("not-sent");
-    const body = new Blob([JSON.stringify(message)]);
-    if (body.size > this.#maxMessageBytes) throw this.#failures.tooLarge("request", this.#maxMessageBytes);
+    const text = jsonText(message);
+    const body = new Blob([text ?? ""]);
+    if (text === undefined || body.size > this.#maxMessageBytes) {
+      throw this.#failures.tooLarge("request", this.#maxMessageBytes);
+    }
     const exchange = new Exchange(this.#host, message, options);
     const id = "method" in message && "id" in message ? message.id : undefined;
     this.#exchanges.add(exchange);

@@ -7,6 +7,7 @@ import type { AuthRecord } from "../auth.ts";
 import { mcpAuthEnv } from "../auth.ts";
 import type { McpSourceConnection, StdioSourceTransport } from "../connection.ts";
 import type { Delivery, McpRuntimeError, ProcessError } from "../errors.ts";
+import { jsonText } from "../json.ts";
 import { DEFAULT_LIMITS, limitOf } from "../limits.ts";
 import { excerpt, type Redactor, redactorFor } from "../secrets.ts";
 import { settledWithin, startTimer, type Timer } from "../timers.ts";
@@ -134,7 +135,10 @@ export class StdioTransport implements McpTransport {
 
   send(message: JsonRpcMessage, options?: TransportSendOptions): Promise<void> {
     if (this.#state !== "open") return Promise.reject(this.#unsendable("not-sent"));
-    const text = JSON.stringify(message);
+    const text = jsonText(message);
+    if (text === undefined) {
+      return Promise.reject(this.#errors.tooLarge("a message", "no text can hold it", this.#maxBytes, "not-sent"));
+    }
     if (text.length * 3 > this.#maxBytes) {
       const bytes = new TextEncoder().encode(text).length;
       if (bytes > this.#maxBytes) {

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertLess, assertStringIncludes } from "@std/ass
 import { deadline } from "@std/async";
 import { PersistentSessionFactory } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
+import { createTransport } from "../../runtime/transport/mod.ts";
 import { failureOf } from "../fixtures/http/failure.ts";
 import { handshake, startRawServer } from "../fixtures/http/raw_server.ts";
 import {
@@ -228,6 +229,16 @@ Deno.test("H11 HttpTransport: a request beyond maxMessageBytes is not sent", asy
   const error = await failureOf(pool.callTool(connection, null, "echo", { text: "x".repeat(1_000) }));
   assertEquals([error.code, error.delivery], ["MESSAGE_TOO_LARGE", "not-sent"]);
   assertEquals(server.of("tools/call").length, 0);
+});
+
+Deno.test("H11 HttpTransport: a request that no text can hold is not sent", async () => {
+  await using server = startServer();
+  const transport = createTransport(connectionTo(server.url), null);
+  await transport.start();
+  const params = { toJSON: () => "x".repeat(2 ** 30) }; // A RangeError, as from arguments of 512 MiB and more.
+  const error = await failureOf(transport.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params }));
+  assertEquals([error.code, error.delivery, server.seen.length], ["MESSAGE_TOO_LARGE", "not-sent", 0]);
+  await transport.close();
 });
 
 Deno.test("HttpTransport: takes a batch as an answer, and an id that comes back as text", async () => {

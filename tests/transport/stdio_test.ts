@@ -83,6 +83,15 @@ Deno.test("a message of ours beyond maxMessageBytes is refused before anything i
   assertEquals(await session.call("size", { text: "x".repeat(4_000) }), "4011");
 });
 
+Deno.test("a message of ours that no text can hold is refused, and the session lives on (S7)", async () => {
+  await using session = await openFixture(fixtureConnection());
+  const params = { toJSON: () => "x".repeat(2 ** 30) }; // A RangeError, as from arguments of 512 MiB and more.
+  const message = { jsonrpc: "2.0" as const, id: 9, method: "tools/call", params };
+  const error = await assertRejects(() => session.transport.send(message), McpRuntimeError);
+  assertEquals([error.code, error.delivery], ["MESSAGE_TOO_LARGE", "not-sent"]);
+  assertEquals(await session.call("echo", { text: "lives" }), "lives");
+});
+
 Deno.test("a tool may write 2.5 MB to stderr; the tail is kept and the rest dropped (S8)", async () => {
   await using session = await openFixture(fixtureConnection());
   assertEquals(await session.call("stderr", { bytes: 2_500_000 }), "written");
