@@ -143,7 +143,7 @@ export class McpRuntimeError extends Error {
 /** How a child process ended, as far as it is known. */
 export interface ProcessErrorInit extends McpErrorInit {
   /** What the session was doing: starting the process, its handshake, idle, or running a call. */
-  phase: "spawn" | "handshake" | "idle" | "call" | "close";
+  phase: "spawn" | "handshake" | "idle" | "call";
   /** Exit code, or `null` when a signal ended the process or it never ran. */
   exitCode: number | null;
   /** Name of the signal that ended the process, or `null`. */
@@ -189,7 +189,7 @@ export interface HttpErrorInit extends McpErrorInit {
   excerpt: string;
 }
 
-/** A failure at the HTTP level. Codes `HTTP_ERROR`, `OPEN_FAILED`, `SESSION_LOST`, `UNSUPPORTED`. */
+/** A failure at the HTTP level. Codes `HTTP_ERROR`, `OPEN_FAILED`, `SESSION_LOST`, `PROTOCOL_ERROR`, `UNSUPPORTED`. */
 export class HttpError extends McpRuntimeError {
   /** Status of the response, or `null` when none came. */
   readonly status: number | null;

@@ -8,10 +8,8 @@ import { McpRuntimeError } from "./errors.ts";
 /** Timers fire at once beyond this many milliseconds (HTML, "timer initialization steps": a signed 32-bit long). */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/**
- * Every default, in one place. docs/lifecycle.md shows the same table; a test pins it. If that test goes red, change
- * the page and CHANGELOG.md together with the number: a default is part of the public surface.
- */
+// A test pins the numbers. Red? A default is public: change docs/lifecycle.md and CHANGELOG.md with it.
+/** Every default, in one place: milliseconds, bytes and counts; `Infinity` is no limit. docs/lifecycle.md explains each. */
 export const DEFAULT_LIMITS: Readonly<Record<LimitName, number>> = Object.freeze({
   connectTimeoutMs: 30_000,
   timeoutMs: 60_000,

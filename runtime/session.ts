@@ -55,7 +55,8 @@ interface OwnedInit extends SessionInit {
  *
  * - A call that was accepted settles exactly once.
  * - When the server ends, the running call and every queued one reject at once with the same cause; later calls too.
- * - `close()` refuses new calls, lets accepted ones finish within 30 s, then ends the client. It is idempotent.
+ * - `close()` refuses new calls, lets accepted ones finish within 30 s (`drainTimeoutMs` of its factory), then ends the
+ *   client. It is idempotent.
  * - A session that was lost stays lost; a pool opens a new one.
  *
  * Sessions usually come from a `McpRuntimePool` or a `PersistentSessionFactory`; made by hand from a client or a

@@ -6,8 +6,7 @@
  */
 
 /**
- * Which variables of this program a child inherits: the short list of {@linkcode DEFAULT_INHERITED}, all, none, or those
- * named.
+ * Which variables of this program a child inherits: the short list in docs/stdio.md, all, none, or those named.
  */
 export type InheritEnv = "default" | "all" | "none" | readonly string[];
 
