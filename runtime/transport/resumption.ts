@@ -5,7 +5,6 @@
  */
 import { McpRuntimeError } from "../errors.ts";
 import { DEFAULT_LIMITS } from "../limits.ts";
-import { startTimer } from "../timers.ts";
 import { mediaTypeOf } from "./body.ts";
 import type { ExchangeHost } from "./exchange.ts";
 import { readRefusal } from "./http_failures.ts";
@@ -99,7 +98,8 @@ export class Resumption {
         clearTimeout(timer);
         reject(signal.reason);
       };
-      const timer = startTimer(() => {
+      // Between two streams nothing else keeps the program alive, and the server owes an answer.
+      const timer = setTimeout(() => {
         signal.removeEventListener("abort", onAbort);
         resolve();
       }, this.#retryMs);

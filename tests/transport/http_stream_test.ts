@@ -80,6 +80,32 @@ Deno.test("H5 HttpTransport: a stream that broke after an event id is resumed", 
   assertEquals(server.seen.find(({ line }) => line.startsWith("GET"))?.headers.get("last-event-id"), "7");
 });
 
+Deno.test("H5 HttpTransport: a call keeps the program alive while the resumption of its stream is waited for", async () => {
+  let id: number | undefined;
+  const lastOne = `${EVENTS}connection: close\r\n\r\n`;
+  await using server = startRawServer(async (request) => {
+    if (await handshake(request)) return;
+    id ??= request.message.id;
+    const data = JSON.stringify({ jsonrpc: "2.0", id, result: { structuredContent: { a: 1 } } });
+    await request.write(
+      request.line.startsWith("GET") ? `${lastOne}data: ${data}\n\n` : `${lastOne}retry: 300\nid: 7\ndata:\n\n`,
+    );
+    request.close();
+  });
+  const pathOf = (relative: string) => decodeURIComponent(new URL(relative, import.meta.url).pathname);
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--no-check",
+      `--config=${pathOf("../../deno.json")}`,
+      "--allow-net",
+      pathOf("../fixtures/http/waiting_call.ts"),
+      server.url,
+    ],
+  }).output();
+  assertEquals(new TextDecoder().decode(stdout).trim(), '{"a":1}');
+});
+
 Deno.test("H5 HttpTransport: an event id beyond ASCII goes back as UTF-8", async () => {
   await using server = resumable(["retry: 1\nid: é-1\ndata:\n\n"], (_, call) => events([responseEvent(call)]));
   await using pool = new McpRuntimePool();
