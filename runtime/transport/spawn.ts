@@ -97,8 +97,10 @@ export function spawnError(
 function explain({ problem, cause }: SpawnFailure, transport: StdioSourceTransport, redactor: Redactor): string {
   const command = JSON.stringify(excerpt(transport.command, redactor));
   switch (problem.kind) {
-    case "command-missing":
-      return `command ${command} was not found, or the interpreter it names was not`;
+    case "command-missing": {
+      const advice = /\s/.test(transport.command) && !transport.args?.length ? "; arguments belong in args" : "";
+      return `command ${command} was not found, or the interpreter it names was not${advice}`;
+    }
     case "not-executable":
       return `command ${command} is not an executable file`;
     case "cwd":

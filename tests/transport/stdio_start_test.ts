@@ -20,6 +20,10 @@ Deno.test("StdioTransport tells a missing command, a file that is no program and
     const cases: [Parameters<typeof stdioConnection>[0], string][] = [
       [{ command: "no-such-command-anywhere" }, 'command "no-such-command-anywhere" was not found'],
       [{ command: "/no/such/command" }, 'command "/no/such/command" was not found'],
+      [
+        { command: "no-such-command --flag" },
+        "was not found, or the interpreter it names was not; arguments belong in args",
+      ],
       [{ command: file }, `command ${JSON.stringify(file)} is not an executable file`],
       [{ command: Deno.execPath(), cwd: "/no/such/dir" }, 'working directory "/no/such/dir" does not exist'],
       [{ command: Deno.execPath(), cwd: file }, `working directory ${JSON.stringify(file)} does not exist`],
