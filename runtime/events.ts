@@ -21,7 +21,7 @@ export interface CallEventBase extends EventBase {
   toolName: string;
   /** 1, or 2 when the call was sent again because the first attempt provably did not run. */
   attempt: number;
-  /** Milliseconds between accepting the call and handing it to the client. */
+  /** Milliseconds in the session's queue, until it was handed to the client; not the wait for the session to open. */
   queuedMs: number;
 }
 
