@@ -319,6 +319,13 @@ const CARELESS: [string, Script][] = [
         headers: { location: `http://${USER_INFO}@localhost:9/${seen.path}?k=${MARK}` },
       }),
   }],
+  ["redirects to a path that repeats a header", {
+    request: (seen) =>
+      new Response(null, { status: 302, headers: { location: `/login/${seen.headers.get("x-hook-key")}` } }),
+  }],
+  ["repeats a header in its media type", {
+    call: (seen) => new Response("x", { headers: { "content-type": `text/${seen.headers.get("x-hook-key")}` } }),
+  }],
   ["gives an unusable session id", {
     response: (response) => {
       response.headers.set("mcp-session-id", `${MARK} with a space`);

@@ -185,6 +185,11 @@ export class HttpFailures {
     return this.#http(what, { status, mediaType, delivery });
   }
 
+  /** A redirect that is not followed; where it leads is the server's text. */
+  redirected(method: string, why: string, status: number): HttpError {
+    return this.noAnswer(`did not take ${method}: ${excerpt(why, this.redactor, 300)}`, status, null, "answered");
+  }
+
   /** A redirect in a browser, which nothing is known of. */
   hiddenRedirect(method: string): HttpError {
     return this.#http(
@@ -243,14 +248,15 @@ export class HttpFailures {
 
   #http(what: string, init: Partial<HttpErrorInit>): HttpError {
     const message = `the server of connection "${this.connectionId}" (${this.#endpoint.shown}) ${what}`;
-    const { code = "HTTP_ERROR", delivery = "unknown", status = null, mediaType = null, excerpt = "", cause } = init;
+    const { code = "HTTP_ERROR", delivery = "unknown", status = null, mediaType = null, excerpt: said = "", cause } =
+      init;
     return new HttpError(message, {
       code,
       delivery,
       connectionId: this.connectionId,
       status,
-      mediaType,
-      excerpt,
+      mediaType: mediaType === null ? null : excerpt(mediaType, this.redactor, 100),
+      excerpt: said,
       ...(cause === undefined ? {} : { cause }),
     });
   }

@@ -124,9 +124,7 @@ export class HttpRequester {
         : followed === DEFAULT_LIMITS.maxRedirects
         ? `it was redirected more than ${followed} times`
         : undefined;
-      if (refused !== undefined) {
-        throw this.#failures.noAnswer(`did not take ${request.method}: ${refused}`, response.status, null, "answered");
-      }
+      if (refused !== undefined) throw this.#failures.redirected(request.method, refused, response.status);
       from = (step as { url: string }).url;
       response = await this.#fetch(from, init);
     }
