@@ -36,6 +36,18 @@ Deno.test("close ends a wrapper and the server below it that holds stdout and ig
   assertEquals([await isAlive(wrapper), await isAlive(server), conversation.closeEvents], [false, false, 1]);
 });
 
+Deno.test("close does not wait for the end of stdin to arrive when the pipe is full (S9, S12)", async () => {
+  const conversation = new RawConversation(fixtureConnection(), { terminate: { stdinMs: 60_000 } });
+  await conversation.open();
+  await conversation.request(1, "tools/call", { name: "stop-reading", arguments: {} });
+  const params = { name: "echo", arguments: { text: "x".repeat(8_000_000) } };
+  const stuck = conversation.transport.send({ jsonrpc: "2.0", id: 2, method: "tools/call", params }).catch(() =>
+    "not taken"
+  );
+  await deadline(conversation.transport.close(), BOUND_MS);
+  assertEquals(await stuck, "not taken");
+});
+
 Deno.test("a server that outlives its wrapper is ended, whether the wrapper was killed or exited cleanly (S11)", async () => {
   const script = `exec 3<&0; "$@" <&3 & trap 'exit 0' USR1; wait`;
   for (const signal of ["SIGKILL", "SIGUSR1"] as const) {

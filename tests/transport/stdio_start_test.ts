@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { McpRuntimePool, McpTimeoutError, openMcpSession, PersistentSessionFactory, ProcessError } from "../../mod.ts";
 import {
   fixture,
@@ -51,6 +52,12 @@ Deno.test("StdioTransport fails when the server is silent until connectTimeoutMs
   );
   assertEquals([error.code, error.limitMs], ["OPEN_FAILED", 700]);
   assertEquals(await isAlive(await startedPid(log)), false);
+});
+
+Deno.test("StdioTransport does not wait long for the end of a server that never finished its handshake (S2)", async () => {
+  const options = { connectTimeoutMs: 300, terminate: { stdinMs: 60_000 } };
+  const opening = openMcpSession(fixtureConnection({ init: "never", stdin: "ignore" }), null, options);
+  await assertRejects(() => deadline(opening, 30_000), McpTimeoutError);
 });
 
 Deno.test("StdioTransport waits for a server that needs two seconds to start (S2)", async () => {

@@ -75,6 +75,15 @@ Deno.test("a line without end fails the running call, in bounded memory, and is 
   assert(growth < 100_000_000, `grew by ${growth} bytes`);
 });
 
+Deno.test("an answer without end, whose id would have come last, fails the running call within seconds (S7)", async () => {
+  await using session = await openFixture(fixtureConnection(), { maxMessageBytes: 100_000 });
+  const error = await assertRejects(
+    () => deadline(session.call("endless", { bytes: 200_000, answer: true }), BOUND_MS),
+    McpRuntimeError,
+  );
+  assertEquals([error.code, error.delivery], ["MESSAGE_TOO_LARGE", "answered"]);
+});
+
 Deno.test("a message of ours beyond maxMessageBytes is refused before anything is written (S7)", async () => {
   await using session = await openFixture(fixtureConnection(), { maxMessageBytes: 10_000 });
   // 4,000 characters of three bytes: the limit counts bytes.
@@ -244,6 +253,17 @@ Deno.test("an answer that is written just before the exit counts, 50 of 50 (S14)
 Deno.test("an answer that is written after the exit, while stdout is still busy, counts (S14)", async () => {
   await using session = await openFixture(fixtureConnection());
   assertEquals(await session.call("exit-before-heir-answers"), "last words of the heir");
+});
+
+Deno.test("an answer that the server exits behind without ending its line counts (S14)", async () => {
+  await using session = await openFixture(fixtureConnection());
+  assertEquals(await session.call("answer-and-exit", { unended: true }), "last words");
+});
+
+Deno.test("a server that left somebody who writes for ever is told as ended all the same (S11)", async () => {
+  await using session = await openFixture(fixtureConnection());
+  const heirs = deadline(session.call("exit-before-heir-answers", { afterMs: 60_000 }), BOUND_MS);
+  assertEquals((await assertRejects(() => heirs, ProcessError)).exitCode, 0);
 });
 
 Deno.test("a server that exits during a call, or while idle, tells code and tail; the next call opens anew (S4)", async () => {
