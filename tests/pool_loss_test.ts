@@ -179,6 +179,16 @@ Deno.test("McpRuntimePool: a server that stopped answering is lost after the sec
   await finish();
 });
 
+Deno.test("McpRuntimePool: timeouts of calls that were sent at the same time are one sign of a silent server, not two (P16)", async () => {
+  using time = new FakeTime();
+  const { pool, finish } = harness({}, { concurrency: 2 });
+  const calls = [1, 2].map(() => failure(pool.callTool(a, null, "never", {}, { timeoutMs: 100 })));
+  await time.tickAsync(100);
+  assertEquals(told(...await Promise.all(calls)), ["CALL_TIMEOUT unknown", "CALL_TIMEOUT unknown"]);
+  assertEquals((await pool.callTool(a, null, "echo", {})).session, { generation: 1 });
+  await finish();
+});
+
 Deno.test("McpRuntimePool: a session that its holder closed is opened anew by the next call (P18)", async () => {
   const { pool, finish, server } = harness();
   const session = await pool.getSession(a, null);

@@ -2,7 +2,9 @@ import { assertEquals, assertStrictEquals, assertStringIncludes } from "@std/ass
 import { FakeTime } from "@std/testing/time";
 import { BackoffError, McpRuntimeError } from "../runtime/errors.ts";
 import { McpRuntimePool } from "../runtime/pool.ts";
+import { PoolSlots } from "../runtime/pool_slots.ts";
 import { PersistentMcpSession } from "../runtime/session.ts";
+import type { SlotHost } from "../runtime/slot.ts";
 import { FakeMcpServer } from "../runtime/testing.ts";
 import { countingSignal } from "./fakes/counting_signal.ts";
 import { assertSums, connectionOf, failure, harness, settle, told } from "./fakes/pool_harness.ts";
@@ -144,6 +146,28 @@ Deno.test("McpRuntimePool: openBackoff false tries with every call, and a missin
     assertEquals(told(await failure(pool.callTool(bare, null, "echo", {}))), ["NO_TRANSPORT not-sent"]);
   }
   assertEquals(openings, 5);
+});
+
+Deno.test("McpRuntimePool: an opening that was given up is no failure of the server and delays nothing (P7)", async () => {
+  using _time = new FakeTime();
+  const { pool, finish, server } = harness();
+  server.openDelayMs = Infinity;
+  for (let n = 0; n < 3; n++) {
+    const call = failure(pool.callTool(a, null, "echo", {}));
+    await settle();
+    await pool.closeConnection(a.id);
+    assertEquals(told(await call), ["SESSION_CLOSED not-sent"]);
+  }
+  server.openDelayMs = 0;
+  assertEquals((await pool.callTool(a, null, "echo", {})).session, { generation: 1 });
+  await finish();
+});
+
+Deno.test("PoolSlots: a key that was forgotten gets no generation a second time", () => {
+  const slots: PoolSlots = new PoolSlots({} as SlotHost); // Nothing is opened here.
+  slots.get("a.first", undefined).generation = 7;
+  for (let n = 0; n < 10_000; n++) slots.get("a.other", String(n));
+  assertEquals(slots.get("a.first", undefined).generation, 7);
 });
 
 Deno.test("McpRuntimePool: a good opening ends the backoff (P7)", async () => {

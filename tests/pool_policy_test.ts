@@ -1,5 +1,7 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
+import { McpRuntimePool } from "../runtime/pool.ts";
+import { PersistentMcpSession } from "../runtime/session.ts";
 import { countingSignal } from "./fakes/counting_signal.ts";
 import { connectionOf, failure, harness, settle, told } from "./fakes/pool_harness.ts";
 
@@ -94,6 +96,28 @@ Deno.test("McpRuntimePool: a session that opens when nobody wants it any more ma
   await left;
   assertEquals((await waiting).outcome, "ok");
   await finish();
+});
+
+Deno.test("McpRuntimePool: one session is evicted for one caller, also when others become idle before it is gone (P12)", async () => {
+  const ends: (() => void)[] = [];
+  const pool = new McpRuntimePool((connection, auth) => {
+    const closeCallback = () => new Promise<void>((resolve) => ends.push(resolve));
+    return new PersistentMcpSession({ connection, auth, callCallback: () => ({ content: [] }), closeCallback });
+  }, { maxSessions: 2 });
+  const call = (name: string) => pool.callTool(connectionOf(name), null, "echo", {});
+  await call("a");
+  await call("b");
+  const waiting = call("c");
+  await settle();
+  await call("b");
+  assertEquals(pool.stats().sessions, { opening: 0, idle: 1, busy: 0, closing: 1 });
+  ends.shift()!();
+  await waiting;
+  assertEquals(pool.stats().evicted, 1);
+  const closing = pool.closeAll();
+  await settle();
+  for (const end of ends) end();
+  await closing;
 });
 
 Deno.test("McpRuntimePool: who calls in the turn in which the last waiter for room left is served (P12)", async () => {
