@@ -3,7 +3,11 @@ import { openMcpSession } from "../../runtime/client.ts";
 import { type AuthRejectedError, McpTimeoutError } from "../../runtime/errors.ts";
 import { PersistentSessionFactory, type SessionFactoryOptions } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
-import type { CredentialsHook, CredentialsRequest } from "../../runtime/transport/credentials.ts";
+import {
+  type CredentialsHook,
+  type CredentialsRequest,
+  CredentialsSource,
+} from "../../runtime/transport/credentials.ts";
 import { failureOf } from "../fixtures/http/failure.ts";
 import { connectionTo, type Seen, startServer, type TestServer } from "../fixtures/http/server.ts";
 
@@ -213,6 +217,18 @@ Deno.test("H13 credentials: 403 is asked again only with insufficient_scope, onc
     assertEquals([error.code, error.status as unknown], ["AUTH_REJECTED", 403]);
     assertEquals([server.of("tools/call").length, refreshes()], [expected, expected - 1]);
   }
+});
+
+Deno.test("H13 CredentialsSource: a newer answer serves a call that was refused with 401, not one that needs more rights", async () => {
+  const asked: (number | undefined)[] = [];
+  const hook: CredentialsHook = ({ rejected }) => ({ authorization: `Bearer token-${asked.push(rejected?.status)}` });
+  const source = new CredentialsSource(hook, { connection: connectionTo("http://127.0.0.1:9"), auth: null });
+  const { signal } = new AbortController();
+  const refused = await source.headers(signal);
+  const newer = await source.headers(signal);
+  assertEquals(await source.renew(refused, 401, null, signal), newer);
+  const stepped = await source.renew(refused, 403, 'Bearer error="insufficient_scope"', signal);
+  assertEquals([stepped?.headers, asked], [{ authorization: "Bearer token-3" }, [undefined, undefined, 403]]);
 });
 
 Deno.test("H13 credentials: a step-up after 403 insufficient_scope is sent once more and answered", async () => {

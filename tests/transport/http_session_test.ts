@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { deadline } from "@std/async";
+import { FakeTime } from "@std/testing/time";
 import { openMcpSession } from "../../runtime/client.ts";
 import { PersistentSessionFactory } from "../../runtime/factory.ts";
 import { McpRuntimePool } from "../../runtime/pool.ts";
@@ -231,6 +232,45 @@ for (const [name, header] of Object.entries({ folded: "one\r\n two", "with a car
     assertEquals(server.seen.length, 1);
   });
 }
+
+Deno.test("P16 HttpTransport: what comes on one stream shows that the server lives, while other calls time out", async () => {
+  const encoder = new TextEncoder();
+  let stream: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const never = ({ signal }: Seen) =>
+    new Promise<Response>((resolve) => signal.addEventListener("abort", () => resolve(new Response())));
+  await using server = startServer({
+    request: (seen) => seen.message.method === "notifications/cancelled" ? never(seen) : undefined,
+    call: (seen) => {
+      if (seen.message.params?.name === "echo") return undefined;
+      if (stream) {
+        stream.enqueue(encoder.encode(": alive\n\n"));
+        return never(seen);
+      }
+      const body = new ReadableStream<Uint8Array>({ start: (controller) => void (stream = controller) });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  await using pool = new McpRuntimePool(new PersistentSessionFactory({ concurrency: 2 }));
+  const call = (options = {}) => pool.callTool(connectionTo(server.url), null, "hang", {}, options);
+  const long = failureOf(call());
+  for (let n = 0; n < 3; n++) assertEquals((await failureOf(call({ timeoutMs: 100 }))).code, "CALL_TIMEOUT");
+  const { session } = await pool.callTool(connectionTo(server.url), null, "echo", {});
+  assertEquals(session, { generation: 1 });
+  stream!.close();
+  assertEquals((await long).delivery, "unknown");
+});
+
+Deno.test("HttpTransport: the acceptance of a notification is waited for 30 s at most", async () => {
+  using time = new FakeTime();
+  const fetch = (_url: string, { signal }: RequestInit) =>
+    new Promise<Response>((_, reject) => signal!.addEventListener("abort", () => reject(signal!.reason)));
+  const transport = createTransport(connectionTo("http://127.0.0.1:9"), null, { fetch });
+  await transport.start();
+  const sent = transport.send({ jsonrpc: "2.0", method: "notifications/cancelled" });
+  await time.tickAsync(30_000);
+  await sent;
+  await transport.close();
+});
 
 Deno.test("H2 HttpTransport: no GET stream is opened, whatever the server would answer", async () => {
   await using server = startServer({ call: echo });
