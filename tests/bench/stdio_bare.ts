@@ -15,8 +15,13 @@ export class BareClient {
   #buffer = new Uint8Array(64 * 1024);
   #id = 0;
 
-  constructor(args: string[]) {
-    this.#child = new Deno.Command(Deno.execPath(), { args, stdin: "piped", stdout: "piped", stderr: "null" }).spawn();
+  /**
+   * @param args what Deno is started with
+   * @param ownGroup whether the server gets a process group of its own, as the library's servers do
+   */
+  constructor(args: string[], ownGroup = false) {
+    const pipes = { stdin: "piped", stdout: "piped", stderr: "null" } as const;
+    this.#child = new Deno.Command(Deno.execPath(), { args, ...pipes, detached: ownGroup }).spawn();
     this.#writer = this.#child.stdin.getWriter();
     this.#reader = this.#child.stdout.getReader({ mode: "byob" });
   }
