@@ -77,7 +77,7 @@ function report(name: string, ratios: number[], rest: string, limit: string): vo
 
 for (const { name, tool, calls, rounds, limit } of CASES) {
   // Small calls are compared once their code is compiled, which takes thousands of them.
-  const warmUps = calls > 1 ? Math.ceil(10_000 / calls) : 1;
+  const warmUps = calls >= 100 ? Math.ceil(10_000 / calls) : 1;
   for (let i = 0; i < warmUps; i++) for (const once of [bare, pooled]) await perCall(calls, () => once(tool));
   const bareTimes: number[] = [];
   const poolTimes: number[] = [];
