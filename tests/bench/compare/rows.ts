@@ -44,7 +44,7 @@ export const FULL_EFFORT: Effort = {
   rounds: 9,
   budgetMs: 60,
   large: [10_000_000, 64_000_000],
-  largeRounds: [5, 3],
+  largeRounds: [9, 7],
   fresh: 9,
   idle: { http: 200, stdio: 6, rounds: 3 },
   connections: 32,
