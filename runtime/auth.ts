@@ -57,6 +57,19 @@ export function parseAuth(input: unknown): AuthRecord {
 }
 
 /**
+ * Checks the auth record of a connection that may have none.
+ *
+ * @param input an auth record, or `null`
+ * @returns the record, frozen, or `null`
+ * @throws {McpRuntimeError} as {@linkcode parseAuth}
+ */
+export function parseAuthOrNull(input: unknown): AuthRecord | null {
+  if (input === null) return null;
+  if (!isPlainObject(input)) throw invalid("must be an object or null", undefined);
+  return parseAuth(input);
+}
+
+/**
  * Whether a value came out of {@linkcode parseAuth}, and so is checked and can never change.
  *
  * @param value anything

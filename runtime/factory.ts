@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type AuthRecord, parseAuth } from "./auth.ts";
+import { type AuthRecord, parseAuthOrNull } from "./auth.ts";
 import type { OpenSessionOptions, ToolClient } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpTimeoutError } from "./errors.ts";
@@ -132,7 +132,7 @@ export class PersistentSessionFactory {
     context: SessionContext = {},
   ): Promise<PersistentMcpSession> {
     const checked = parseConnection(connection);
-    const checkedAuth = auth === null ? null : parseAuth(auth);
+    const checkedAuth = parseAuthOrNull(auth);
     checkOptions(context, { scope: "string", signal: "signal" }, checked.id, "context");
     const { scope, generation = 1 } = context;
     const redactor = () => redactorFor(checked, checkedAuth);

@@ -5,7 +5,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import { type AuthRecord, isParsedAuth, parseAuth } from "./auth.ts";
+import { type AuthRecord, isParsedAuth, parseAuthOrNull } from "./auth.ts";
 import { isParsedConnection, type McpSourceConnection, parseConnection, type SourceTransport } from "./connection.ts";
 import { canonicalJson } from "./json.ts";
 
@@ -35,7 +35,7 @@ const NO_AUTH = Object.freeze({});
  */
 export function connectionRuntimeFingerprint(connection: McpSourceConnection, auth: AuthRecord | null = null): string {
   if (!isParsedConnection(connection) || (auth !== null && !isParsedAuth(auth))) {
-    return compute(parseConnection(connection), auth === null ? null : parseAuth(auth));
+    return compute(parseConnection(connection), parseAuthOrNull(auth));
   }
   let byAuth = remembered.get(connection);
   if (!byAuth) remembered.set(connection, byAuth = new WeakMap());

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type AuthRecord, parseAuth } from "./auth.ts";
+import { type AuthRecord, parseAuthOrNull } from "./auth.ts";
 import type { ClientInfo } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpRuntimeError, McpTimeoutError } from "./errors.ts";
@@ -54,7 +54,7 @@ export async function openClient(
   options: FollowedOpenOptions,
 ): Promise<McpClient> {
   const checked = parseConnection(connection);
-  const checkedAuth = auth === null ? null : parseAuth(auth);
+  const checkedAuth = parseAuthOrNull(auth);
   checkOpeningOptions(options, checked.id);
   const connectTimeoutMs = limitOf("connectTimeoutMs", options.connectTimeoutMs);
   if (!checked.transport) {

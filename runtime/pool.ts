@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type AuthRecord, parseAuth } from "./auth.ts";
+import { type AuthRecord, parseAuthOrNull } from "./auth.ts";
 import type { CallToolOptions } from "./client.ts";
 import { type McpSourceConnection, parseConnection } from "./connection.ts";
 import { McpRuntimeError } from "./errors.ts";
@@ -329,6 +329,6 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
 
 function configOf(connection: McpSourceConnection, auth: AuthRecord | null): SlotConfig {
   const checked = parseConnection(connection);
-  const checkedAuth = auth === null ? null : parseAuth(auth);
+  const checkedAuth = parseAuthOrNull(auth);
   return { connection: checked, auth: checkedAuth, fingerprint: connectionRuntimeFingerprint(checked, checkedAuth) };
 }

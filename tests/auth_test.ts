@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { mcpAuthEnv, mcpAuthHeaders, parseAuth } from "../runtime/auth.ts";
+import { mcpAuthEnv, mcpAuthHeaders, parseAuth, parseAuthOrNull } from "../runtime/auth.ts";
 import { McpRuntimeError } from "../runtime/errors.ts";
 
 const record = (payload: Record<string, unknown> | undefined) => ({
@@ -91,4 +91,13 @@ Deno.test("13 mcpAuthEnv: text values of payload.env, names in their case", () =
   assertEquals(mcpAuthEnv(record({ env: { Key: "k", n: 5, o: {}, e: "" } })), { Key: "k", e: "" });
   assertEquals(mcpAuthEnv(record({ env: ["a"] })), {});
   assertEquals(mcpAuthEnv(record({})), {});
+});
+
+Deno.test("parseAuthOrNull: null is null, a record is parsed, anything else is told that null would do", () => {
+  assertEquals(parseAuthOrNull(null), null);
+  const record = { connectionId: "a.b", scheme: "bearer" };
+  assertEquals(parseAuthOrNull(record), record);
+  for (const input of [undefined, "token", []]) {
+    assertThrows(() => parseAuthOrNull(input), McpRuntimeError, "auth record: must be an object or null");
+  }
 });

@@ -4,7 +4,7 @@
  * @module
  */
 import type { AuthRecord } from "../auth.ts";
-import { parseAuth } from "../auth.ts";
+import { parseAuthOrNull } from "../auth.ts";
 import type { McpSourceConnection } from "../connection.ts";
 import { parseConnection } from "../connection.ts";
 import { McpRuntimeError } from "../errors.ts";
@@ -86,7 +86,7 @@ export function createTransport(
   options: TransportOptions = {},
 ): McpTransport {
   const checked = parseConnection(connection);
-  const checkedAuth = auth === null ? null : parseAuth(auth);
+  const checkedAuth = parseAuthOrNull(auth);
   checkOpeningOptions(options, checked.id);
   switch (checked.transport?.kind) {
     case "stdio":
