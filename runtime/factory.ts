@@ -34,7 +34,10 @@ import { CredentialsSource } from "./transport/credentials.ts";
 
 /** Options of a factory: what an opening takes, and the limits of the sessions it makes. */
 export interface SessionFactoryOptions extends Omit<OpenSessionOptions, "signal" | "scope"> {
-  /** Default of `queueTimeoutMs`, in milliseconds: for calls, and for callers of a pool that wait for a session. Default none. */
+  /**
+   * Default of `queueTimeoutMs`, in milliseconds: for calls, and for callers of a pool that wait for a session. Default
+   * none.
+   */
   queueTimeoutMs?: number;
   /** How long accepted calls may go on when a session closes, in milliseconds. Default 30 000. */
   drainTimeoutMs?: number;
@@ -123,8 +126,8 @@ export class PersistentSessionFactory {
    * @param auth its auth record, or `null`
    * @param context scope and signal of this opening
    * @returns the session, ready for calls; the caller closes it
-   * @throws {McpRuntimeError} `CONNECTION_INVALID`, `INPUT_INVALID`, `NO_TRANSPORT` before any I/O; `OPEN_FAILED`, `AUTH_REJECTED`,
-   * `UNSUPPORTED` after everything that was started has ended
+   * @throws {McpRuntimeError} `CONNECTION_INVALID`, `INPUT_INVALID`, `NO_TRANSPORT` before any I/O; `OPEN_FAILED`,
+   * `AUTH_REJECTED`, `UNSUPPORTED` after everything that was started has ended
    */
   async create(
     connection: McpSourceConnection,

@@ -15,7 +15,7 @@ const KINDS = {
   name: [(value) => isString(value) && value !== "", "a non-empty string"],
   function: [isFunction, "a function"],
   object: [isObject, "an object"],
-  // As `limitOf` has it, which sits above this module.
+  // Zero and infinity turn a limit off; see `limitOf`.
   limit: [(value) => typeof value === "number" && value >= 0, "a number of at least 0"],
   // By its shape: the signal may come from another realm or a polyfill. A controller in its place has none of this.
   signal: [

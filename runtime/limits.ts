@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { McpRuntimeError } from "./errors.ts";
+import { checkValue } from "./input.ts";
 
 /** Timers fire at once beyond this many milliseconds (HTML, "timer initialization steps": a signed 32-bit long). */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -64,10 +64,8 @@ export type LimitName =
  */
 export function limitOf(name: LimitName, value: unknown, fallback: number = DEFAULT_LIMITS[name]): number {
   if (value === undefined) return fallback;
-  if (typeof value !== "number" || !(value >= 0)) {
-    const seen = typeof value === "number" ? String(value) : typeof value;
-    throw new McpRuntimeError(`${name} must be a number of at least 0: ${seen}`, { code: "INPUT_INVALID" });
-  }
-  if (value === 0 || value === Infinity) return Infinity;
-  return name.endsWith("Ms") ? Math.min(value, MAX_TIMER_MS) : Math.max(1, Math.floor(value));
+  checkValue(name, value, "limit");
+  const limit = value as number;
+  if (limit === 0 || limit === Infinity) return Infinity;
+  return name.endsWith("Ms") ? Math.min(limit, MAX_TIMER_MS) : Math.max(1, Math.floor(limit));
 }

@@ -283,8 +283,9 @@ export class McpRuntimePool implements ToolExecutor, AsyncDisposable {
     slot.refuseDuringBackoff(config.fingerprint, Date.now());
     const { maxQueuedCalls, concurrency } = this.#limits ?? { maxQueuedCalls: Infinity, concurrency: 0 };
     // As many as the session will take at once when it comes.
-    if (slot.waiting >= maxQueuedCalls + concurrency) {
-      const what = `has no room for another call: ${slot.waiting} wait for it, the limit is ${maxQueuedCalls}`;
+    const room = maxQueuedCalls + concurrency;
+    if (slot.waiting >= room) {
+      const what = `has no room for another call: ${slot.waiting} wait for it, the limit is ${room}`;
       throw sessionError(slot.connectionId, "QUEUE_FULL", what);
     }
     this.#sessions.slots.activate(slot);
